@@ -1,0 +1,4 @@
+DROP TABLE payments;
+DROP TABLE order_lines;
+DROP TABLE orders;
+DROP TABLE products;

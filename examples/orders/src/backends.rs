@@ -1,0 +1,50 @@
+//! The handlers, written once in `orders.rs` and `payments.rs`, made for each type of connection. No logic.
+//!
+//! diesel compiles a query for one backend, and diesel-async has no connection that is one of several. An
+//! application that knows its database when it is compiled needs no macro: it names its connection's type in
+//! the handlers and registers them.
+
+macro_rules! backend {
+    ($name:ident, $connection:ty) => {
+        pub(crate) mod $name {
+            use actix_web::http::header;
+            use actix_web::{HttpResponse, get, post, web};
+            use diesel::prelude::*;
+            use diesel_async::RunQueryDsl;
+            use diesel_async::pooled_connection::bb8::Pool;
+            use idem_runtime::{Idempotency, idempotent};
+
+            use crate::auth::AuthUser;
+            use crate::errors::{ApiError, StartError};
+            use crate::orders::{Line, NewOrder, Order, OrderView, order_handlers};
+            use crate::payments::{NewPayment, PaymentView, payment_handlers};
+            use crate::schema::{order_lines, orders, payments, products};
+
+            order_handlers!($connection);
+            payment_handlers!($connection);
+
+            /// One `Idempotency` for the whole process, shared by its workers.
+            pub(crate) fn routes(
+                pool: Pool<$connection>,
+            ) -> Result<impl Fn(&mut web::ServiceConfig) + Clone + Send + 'static, StartError> {
+                let idempotency = Idempotency::<$connection>::builder(pool.clone())
+                    .account::<AuthUser>()
+                    .build()?;
+                let idempotency = web::Data::new(idempotency);
+                let pool = web::Data::new(pool);
+                Ok(move |app: &mut web::ServiceConfig| {
+                    app.app_data(idempotency.clone())
+                        .app_data(pool.clone())
+                        .service(create_order)
+                        .service(cancel_order)
+                        .service(list_orders)
+                        .service(get_order)
+                        .service(pay_order);
+                })
+            }
+        }
+    };
+}
+
+backend!(postgres, diesel_async::AsyncPgConnection);
+backend!(sqlite, crate::db::AsyncSqliteConnection);

@@ -1,0 +1,128 @@
+//! What can go wrong, at a request and at the start, and how each is told. No queries.
+
+use std::error::Error;
+use std::io;
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{HeaderValue, WWW_AUTHENTICATE};
+use actix_web::{HttpResponse, ResponseError};
+use serde::Serialize;
+use thiserror::Error;
+
+/// Why a request is refused. A handler that returns one has its transaction rolled back.
+///
+/// The 4xx of a handler are remembered under the request's key, like any other answer: who has run into
+/// [`ApiError::OutOfStock`] tries again with a new key. 401 and the 5xx leave the key unused.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub(crate) enum ApiError {
+    #[error("send `Authorization: Bearer ACCOUNT:ANYTHING`")]
+    Unauthorized,
+    #[error("{0}")]
+    BadRequest(String),
+    #[error("there is nothing here")]
+    NotFound,
+    #[error("an order needs at least one item")]
+    EmptyOrder,
+    #[error("the quantity of {0} must be between 1 and 1000")]
+    BadQuantity(String),
+    #[error("there is no product {0}")]
+    UnknownProduct(String),
+    #[error("there is not enough of {0} in stock")]
+    OutOfStock(String),
+    #[error("a payment must be of at least one cent")]
+    BadAmount,
+    #[error("the order is cancelled")]
+    Cancelled,
+    #[error("the order has {0} cents to pay")]
+    TooMuch(i64),
+    #[error("the order has been paid for in part or in full")]
+    AlreadyPaid,
+    #[error("the database failed")]
+    Database(#[from] diesel::result::Error),
+    #[error("no connection to the database")]
+    NoConnection(#[from] diesel_async::pooled_connection::bb8::RunError),
+}
+
+#[derive(Serialize)]
+struct Body {
+    error: &'static str,
+    message: String,
+}
+
+impl ApiError {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Unauthorized => "unauthorized",
+            Self::BadRequest(_) => "bad-request",
+            Self::NotFound => "not-found",
+            Self::EmptyOrder => "empty-order",
+            Self::BadQuantity(_) => "bad-quantity",
+            Self::UnknownProduct(_) => "unknown-product",
+            Self::OutOfStock(_) => "out-of-stock",
+            Self::BadAmount => "bad-amount",
+            Self::Cancelled => "cancelled",
+            Self::TooMuch(_) => "too-much",
+            Self::AlreadyPaid => "already-paid",
+            Self::Database(_) => "database",
+            Self::NoConnection(_) => "no-connection",
+        }
+    }
+}
+
+impl ResponseError for ApiError {
+    fn status_code(&self) -> StatusCode {
+        match self {
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::EmptyOrder | Self::BadQuantity(_) | Self::UnknownProduct(_) | Self::BadAmount => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
+            Self::OutOfStock(_) | Self::Cancelled | Self::TooMuch(_) | Self::AlreadyPaid => {
+                StatusCode::CONFLICT
+            }
+            Self::Database(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::NoConnection(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        if let Some(source) = self.source() {
+            tracing::error!(%source, "{self}");
+        }
+        let body = Body {
+            error: self.name(),
+            message: self.to_string(),
+        };
+        let mut response = HttpResponse::build(self.status_code()).json(body);
+        if matches!(self, Self::Unauthorized) {
+            response
+                .headers_mut()
+                .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+/// Why the program does not start.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub(crate) enum StartError {
+    #[error("PORT must be a number from 0 to 65535, and is {0:?}")]
+    BadPort(String),
+    #[error("port {0} is taken; choose another one, for example: PORT=8081 cargo run -p orders")]
+    PortTaken(u16),
+    #[error("cannot listen: {0}")]
+    Listen(#[source] io::Error),
+    #[error("cannot open the database: {0}")]
+    Connect(#[from] diesel::ConnectionError),
+    #[error("cannot set up the tables: {0}")]
+    Migrate(#[source] Box<dyn Error + Send + Sync>),
+    #[error("cannot make the connection pool: {0}")]
+    Pool(#[from] diesel_async::pooled_connection::PoolError),
+    #[error("idempotency is not configured as the endpoints need it: {0}")]
+    Idempotency(#[from] idem_runtime::BuildError),
+    #[error("cannot start the runtime: {0}")]
+    Runtime(#[source] io::Error),
+}

@@ -1,0 +1,89 @@
+//! A small API of orders and payments whose retries are safe. Starting it, and nothing else.
+//!
+//! `cargo run -p orders` needs no set-up: it makes a SQLite file. `ORDERS_DB` names another file, `DATABASE_URL`
+//! a PostgreSQL database, and `PORT` another port.
+
+mod auth;
+mod backends;
+mod db;
+mod errors;
+mod orders;
+mod payments;
+mod schema;
+mod welcome;
+
+use std::env;
+use std::io;
+use std::process::ExitCode;
+
+use actix_web::{App, HttpServer, web};
+use tracing_subscriber::EnvFilter;
+
+use crate::db::Database;
+use crate::errors::{ApiError, StartError};
+
+fn main() -> ExitCode {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,idem_runtime=info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .init();
+    match start() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("orders: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start() -> Result<(), StartError> {
+    let port = port()?;
+    let database = Database::from_env();
+    database.migrate()?;
+    actix_web::rt::System::new().block_on(async {
+        match &database {
+            Database::Sqlite(path) => {
+                let routes = backends::sqlite::routes(db::sqlite_pool(path).await?)?;
+                serve(port, &database, routes).await
+            }
+            Database::Postgres(url) => {
+                let routes = backends::postgres::routes(db::postgres_pool(url).await?)?;
+                serve(port, &database, routes).await
+            }
+        }
+    })
+}
+
+async fn serve<Routes>(port: u16, database: &Database, routes: Routes) -> Result<(), StartError>
+where
+    Routes: Fn(&mut web::ServiceConfig) + Clone + Send + 'static,
+{
+    let server = HttpServer::new(move || {
+        App::new()
+            .app_data(web::JsonConfig::default().error_handler(|error, _| bad_request(&error)))
+            .app_data(web::PathConfig::default().error_handler(|_, _| ApiError::NotFound.into()))
+            .configure(routes.clone())
+            .default_service(web::to(async || Err::<&str, _>(ApiError::NotFound)))
+    })
+    .bind(("127.0.0.1", port))
+    .map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => StartError::PortTaken(port),
+        _ => StartError::Listen(error),
+    })?;
+    if let Some(address) = server.addrs().first() {
+        welcome::print(*address, database);
+    }
+    server.run().await.map_err(StartError::Listen)
+}
+
+fn bad_request(error: &dyn std::error::Error) -> actix_web::Error {
+    ApiError::BadRequest(error.to_string()).into()
+}
+
+fn port() -> Result<u16, StartError> {
+    match env::var("PORT") {
+        Ok(port) => port.parse().map_err(|_| StartError::BadPort(port)),
+        Err(_) => Ok(8080),
+    }
+}

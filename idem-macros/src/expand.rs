@@ -1,0 +1,250 @@
+//! [`Handler`] → tokens: one item that ends in one call of the runtime.
+//!
+//! Cannot fail; everything that could go wrong has been refused before.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote_spanned};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{ItemFn, ReturnType, Visibility};
+
+use crate::choices::{BodyForm, InFlight, Isolation, KeyRule, Scope, Store};
+use crate::handler::{Handler, Policy};
+use crate::signature::{Argument, Arguments};
+
+/// The longest tuple that `actix_web::FromRequest` is implemented for in every 4.x release.
+const LONGEST_TUPLE: usize = 12;
+
+// Input:
+//
+//     #[post("/orders")]
+//     #[instrument(skip(conn))]
+//     pub async fn create_order(order: Json<NewOrder>, conn: &mut AsyncPgConnection) -> Result<Order, OrderError> {
+//         BODY
+//     }
+//
+// Output:
+//
+//     #[post("/orders")]
+//     pub async fn create_order(__incoming: Incoming) -> HttpResponse {
+//         #[instrument(skip(conn))]
+//         async fn create_order(order: Json<NewOrder>, conn: &mut AsyncPgConnection) -> Result<Order, OrderError> {
+//             BODY
+//         }
+//         run(
+//             __incoming,
+//             {
+//                 static __POLICY: IdempotencyPolicy = policy(Declared { … });
+//                 submit! { Registration(&__POLICY) }
+//                 &__POLICY
+//             },
+//             async |(__argument_0,): (Json<NewOrder>,), __connection: &mut AsyncPgConnection, __request: &HttpRequest|
+//                 respond(create_order(__argument_0, __connection).await, __request),
+//         )
+//         .await
+//     }
+//
+// The user's body is in a function of its own, beside the block with the static and the closure with our
+// variables, so none of our names can be reached from it.
+pub(crate) fn expand(handler: Handler) -> TokenStream {
+    let Handler {
+        attributes,
+        function,
+        arguments,
+        policy,
+    } = handler;
+    let span = Span::mixed_site();
+    let outer = &attributes.outer;
+    let visibility = function.vis.clone();
+    let name = function.sig.ident.clone();
+    let policy = declaration(&policy, &name, &arguments);
+    let run = closure(&function, &arguments);
+    let inner = ItemFn {
+        attrs: attributes.inner,
+        vis: Visibility::Inherited,
+        ..function
+    };
+
+    quote_spanned! {span=>
+        #(#outer)*
+        #visibility async fn #name(
+            __incoming: ::idem_runtime::private::Incoming,
+        ) -> ::idem_runtime::private::HttpResponse {
+            #inner
+            ::idem_runtime::private::run(__incoming, #policy, #run).await
+        }
+    }
+}
+
+// Input:
+//
+//     (Json((id, _)): Json<(u32, u32)>, conn: &mut AsyncPgConnection, order: Json<NewOrder>)
+//
+// Output:
+//
+//     async |
+//         (__argument_0, __argument_1): (Json<(u32, u32)>, Json<NewOrder>),
+//         __connection: &mut AsyncPgConnection,
+//         __request: &HttpRequest,
+//     | respond(create_order(__argument_0, __connection, __argument_1).await, __request)
+fn closure(function: &ItemFn, arguments: &Arguments) -> TokenStream {
+    let span = Span::mixed_site();
+    let name = &function.sig.ident;
+    let connection = &arguments.connection;
+    let mut extractors = Vec::new();
+    let mut passed = Vec::new();
+    for argument in &arguments.list {
+        passed.push(match argument {
+            Argument::Connection => Ident::new("__connection", span),
+            Argument::Extractor(ty) => {
+                let variable = format_ident!("__argument_{}", extractors.len(), span = span);
+                extractors.push((variable.clone(), &**ty));
+                variable
+            }
+        });
+    }
+    let (variables, types) = tuples(&extractors);
+    // A return type that actix-web cannot answer with is reported where it is written.
+    let at_output = match &function.sig.output {
+        ReturnType::Type(_, ty) => span.located_at(ty.span()),
+        ReturnType::Default => span,
+    };
+    let respond = quote_spanned!(at_output=> ::idem_runtime::private::respond);
+
+    quote_spanned! {span=>
+        async |
+            #variables: #types,
+            __connection: &mut #connection,
+            __request: &::idem_runtime::private::HttpRequest,
+        | #respond(#name(#(#passed),*).await, __request)
+    }
+}
+
+/// The pattern and the type of all extractors together: a tuple, or, if there are many, a tuple of tuples.
+fn tuples(extractors: &[(Ident, &syn::Type)]) -> (TokenStream, TokenStream) {
+    let span = Span::mixed_site();
+    let mut chunks = extractors.chunks(LONGEST_TUPLE).map(|chunk| {
+        let (variables, types): (Vec<_>, Vec<_>) = chunk.iter().cloned().unzip();
+        (
+            quote_spanned!(span=> (#(#variables,)*)),
+            quote_spanned!(span=> (#(#types,)*)),
+        )
+    });
+    if extractors.len() <= LONGEST_TUPLE {
+        let none = || (quote_spanned!(span=> ()), quote_spanned!(span=> ()));
+        return chunks.next().unwrap_or_else(none);
+    }
+    let (variables, types): (Vec<_>, Vec<_>) = chunks.unzip();
+    (
+        quote_spanned!(span=> (#(#variables,)*)),
+        quote_spanned!(span=> (#(#types,)*)),
+    )
+}
+
+/// A block around the static, so that its name is seen by nothing else.
+fn declaration(policy: &Policy, name: &Ident, arguments: &Arguments) -> TokenStream {
+    let span = Span::mixed_site();
+    let name = name.unraw().to_string();
+    let connection = &arguments.connection;
+    let scope = scope(&policy.scope);
+    let retain_ms = milliseconds(policy.retain);
+    let store = store(policy.store);
+    let in_flight = in_flight(policy.in_flight);
+    let key = key(policy.key);
+    let fingerprint = fingerprint(policy.fingerprint);
+    let body_limit = policy.body_limit as usize;
+    let response_limit = policy.response_limit as usize;
+    let timeout_ms = milliseconds(policy.timeout);
+    let isolation = isolation(policy.isolation);
+    let retries = policy.retries;
+
+    quote_spanned! {span=>
+        {
+            static __POLICY: ::idem_runtime::private::IdempotencyPolicy = ::idem_runtime::private::policy(
+                ::idem_runtime::private::Declared {
+                    handler: ::core::concat!(::core::module_path!(), "::", #name),
+                    scope: #scope,
+                    retain_ms: #retain_ms,
+                    store: #store,
+                    in_flight: #in_flight,
+                    key: #key,
+                    fingerprint: #fingerprint,
+                    body_limit: #body_limit,
+                    response_limit: #response_limit,
+                    timeout_ms: #timeout_ms,
+                    isolation: #isolation,
+                    retries: #retries,
+                    connection: ::core::any::TypeId::of::<#connection>,
+                },
+            );
+            ::idem_runtime::private::submit! { ::idem_runtime::private::Registration(&__POLICY) }
+            &__POLICY
+        }
+    }
+}
+
+fn scope(scope: &Scope) -> TokenStream {
+    let span = Span::mixed_site();
+    match scope {
+        Scope::Account => quote_spanned!(span=> ::idem_runtime::private::Scope::Account),
+        Scope::Endpoint => quote_spanned!(span=> ::idem_runtime::private::Scope::Endpoint),
+        Scope::Global => quote_spanned!(span=> ::idem_runtime::private::Scope::Global),
+        Scope::Named(name) => quote_spanned!(span=> ::idem_runtime::private::Scope::Named(#name)),
+    }
+}
+
+fn store(store: Store) -> TokenStream {
+    let span = Span::mixed_site();
+    match store {
+        Store::Final => quote_spanned!(span=> ::idem_runtime::private::Store::Final),
+        Store::Success => quote_spanned!(span=> ::idem_runtime::private::Store::Success),
+        Store::All => quote_spanned!(span=> ::idem_runtime::private::Store::All),
+    }
+}
+
+fn in_flight(in_flight: InFlight) -> TokenStream {
+    let span = Span::mixed_site();
+    match in_flight {
+        InFlight::Reject => quote_spanned!(span=> ::idem_runtime::private::InFlight::Reject),
+        InFlight::Wait(length) => {
+            let length = milliseconds(length);
+            quote_spanned! {span=>
+                ::idem_runtime::private::InFlight::Wait(::core::time::Duration::from_millis(#length))
+            }
+        }
+    }
+}
+
+fn key(key: KeyRule) -> TokenStream {
+    let span = Span::mixed_site();
+    match key {
+        KeyRule::Required => quote_spanned!(span=> ::idem_runtime::private::KeyRule::Required),
+        KeyRule::Optional => quote_spanned!(span=> ::idem_runtime::private::KeyRule::Optional),
+    }
+}
+
+fn fingerprint(fingerprint: BodyForm) -> TokenStream {
+    let span = Span::mixed_site();
+    match fingerprint {
+        BodyForm::Json => quote_spanned!(span=> ::idem_runtime::private::BodyForm::Json),
+        BodyForm::Raw => quote_spanned!(span=> ::idem_runtime::private::BodyForm::Raw),
+    }
+}
+
+fn isolation(isolation: Option<Isolation>) -> TokenStream {
+    let span = Span::mixed_site();
+    let level = match isolation {
+        None => return quote_spanned!(span=> ::core::option::Option::None),
+        Some(Isolation::ReadCommitted) => quote_spanned!(span=> ReadCommitted),
+        Some(Isolation::RepeatableRead) => quote_spanned!(span=> RepeatableRead),
+        Some(Isolation::Serializable) => quote_spanned!(span=> Serializable),
+    };
+    quote_spanned! {span=>
+        ::core::option::Option::Some(::idem_runtime::private::Isolation::#level)
+    }
+}
+
+/// At most ten years, in which a `u64` is not even scratched.
+fn milliseconds(length: std::time::Duration) -> u64 {
+    length.as_secs() * 1000 + u64::from(length.subsec_millis())
+}

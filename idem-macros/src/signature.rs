@@ -1,0 +1,200 @@
+//! The signature of a protected handler: what it may not have, and what each parameter is.
+//!
+//! Never looks at an attribute of ours.
+
+use syn::visit::{self, Visit};
+use syn::{
+    FnArg, GenericParam, PatType, ReturnType, Safety, Signature, Type, TypeImplTrait, TypeReference,
+};
+
+use crate::problems::Problems;
+
+/// The parameters, in the user's order.
+pub(crate) struct Arguments {
+    pub(crate) list: Vec<Argument>,
+    /// What the one `&mut` parameter refers to.
+    pub(crate) connection: Type,
+}
+
+pub(crate) enum Argument {
+    Extractor(Box<Type>),
+    Connection,
+}
+
+impl Arguments {
+    pub(crate) fn of(signature: &Signature) -> syn::Result<Self> {
+        let mut list = Vec::new();
+        let mut exclusive = Vec::new();
+        let mut shared = Vec::new();
+        for parameter in parameters(signature) {
+            match reference(&parameter.ty) {
+                None => list.push(Argument::Extractor(parameter.ty.clone())),
+                Some(reference) if reference.mutability.is_some() => {
+                    list.push(Argument::Connection);
+                    exclusive.push(reference);
+                }
+                Some(reference) => shared.push(reference),
+            }
+        }
+        let Some((connection, others)) = exclusive.split_first() else {
+            return Err(no_connection(signature, shared.first().copied()));
+        };
+
+        let mut problems = Problems::default();
+        if let Some(lifetime) = &connection.lifetime
+            && lifetime.ident != "_"
+            && signature.generics.params.is_empty()
+        {
+            problems.at(
+                lifetime,
+                "the connection is lent for one run of the handler: write `&mut` without a lifetime",
+            );
+        }
+        for other in others {
+            problems.at(
+                other,
+                "a handler has one `&mut` parameter, the connection: take this by value, \
+                 through an extractor such as `web::Data<T>`",
+            );
+        }
+        for reference in shared {
+            problems.at(
+                reference,
+                "an extractor is taken by value: write its type without the `&`",
+            );
+        }
+        problems.finish(Ok(Self {
+            list,
+            connection: (*connection.elem).clone(),
+        }))
+    }
+}
+
+fn no_connection(signature: &Signature, shared: Option<&TypeReference>) -> syn::Error {
+    match shared {
+        Some(reference) => syn::Error::new(
+            reference.and_token.span,
+            "the connection of the open transaction is taken as `&mut`: write `&mut` instead of `&`",
+        ),
+        None => syn::Error::new(
+            signature.paren_token.span.join(),
+            "a protected handler works on the connection of the open transaction: \
+             add a parameter for it, such as `conn: &mut AsyncPgConnection`",
+        ),
+    }
+}
+
+fn parameters(signature: &Signature) -> impl Iterator<Item = &PatType> {
+    signature.inputs.iter().filter_map(|input| match input {
+        FnArg::Typed(parameter) => Some(parameter),
+        FnArg::Receiver(_) => None,
+    })
+}
+
+/// The reference that a type is, also one that a `macro_rules!` macro has put into an invisible group.
+fn reference(ty: &Type) -> Option<&TypeReference> {
+    match ty {
+        Type::Reference(reference) => Some(reference),
+        Type::Group(group) => reference(&group.elem),
+        Type::Paren(paren) => reference(&paren.elem),
+        _ => None,
+    }
+}
+
+/// Refuses what a handler of actix-web with an open transaction cannot be.
+pub(crate) fn judge(signature: &Signature, problems: &mut Problems) {
+    if let Some(constness) = &signature.constness {
+        problems.at(
+            constness,
+            "a handler talks to a database, which no constant can: write `async fn`",
+        );
+    } else if signature.asyncness.is_none() {
+        problems.at(
+            signature.fn_token,
+            "a handler is asynchronous: write `async fn`",
+        );
+    }
+    if let Safety::Unsafe(token) = &signature.safety {
+        problems.at(
+            token,
+            "actix-web calls only safe handlers: take `unsafe` off and put an `unsafe` block into the body",
+        );
+    }
+    if let Some(abi) = &signature.abi {
+        problems.at(
+            abi,
+            "actix-web calls only Rust functions: take the `extern` off",
+        );
+    }
+    if let Some(variadic) = &signature.variadic {
+        problems.at(
+            variadic,
+            "each parameter is one extractor: write them one by one",
+        );
+    }
+    if let ReturnType::Default = signature.output {
+        problems.at(
+            &signature.ident,
+            "a handler answers the request: give it a return type, such as `-> HttpResponse`",
+        );
+    }
+    for input in &signature.inputs {
+        judge_parameter(input, problems);
+    }
+    judge_generics(signature, problems);
+}
+
+fn judge_parameter(input: &FnArg, problems: &mut Problems) {
+    match input {
+        FnArg::Receiver(receiver) => problems.at(
+            receiver,
+            "a handler is a free function: take `self` out, and pass shared state as `web::Data<T>`",
+        ),
+        FnArg::Typed(parameter) => {
+            for attribute in &parameter.attrs {
+                if attribute.path().is_ident("cfg") {
+                    problems.at(
+                        attribute,
+                        "one parameter cannot be left out: put the `#[cfg]` on the whole function, \
+                         and write one function for each configuration",
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn judge_generics(signature: &Signature, problems: &mut Problems) {
+    struct ImplTraits<'p>(&'p mut Problems);
+    impl<'a> Visit<'a> for ImplTraits<'_> {
+        fn visit_type_impl_trait(&mut self, ty: &'a TypeImplTrait) {
+            self.0.at(
+                ty,
+                "a protected handler is one function with one policy: write a type that is not generic",
+            );
+        }
+    }
+    for parameter in parameters(signature) {
+        visit::visit_type(&mut ImplTraits(problems), &parameter.ty);
+    }
+
+    let generics = &signature.generics.params;
+    if generics
+        .iter()
+        .all(|generic| matches!(generic, GenericParam::Lifetime(_)))
+    {
+        if !generics.is_empty() {
+            problems.at(
+                generics,
+                "a handler borrows nothing but its connection, for one run: \
+                 leave the lifetimes out and write `&mut`",
+            );
+        }
+    } else {
+        problems.at(
+            generics,
+            "a protected handler is one function with one policy: write the types out, \
+             or let a `macro_rules!` macro write the function once for each type",
+        );
+    }
+}

@@ -1,0 +1,204 @@
+//! One run of the handler inside its open transaction, and the end that its answer means for both.
+//!
+//! No claims, no SQL.
+
+use std::panic::AssertUnwindSafe;
+
+use actix_web::{HttpRequest, HttpResponse};
+use futures_util::FutureExt;
+use tokio::time::{Instant, timeout_at};
+
+use crate::operation::{Chain, Keyed, Operation};
+use crate::problem::Problem;
+use crate::response::capture;
+use crate::retry::Retry;
+use crate::store::{Backend, CommitError, Record};
+
+/// How a run ended.
+pub(crate) enum Attempt {
+    /// Effect and record are committed, or the record alone.
+    Recorded(HttpResponse, Record),
+    /// The effect is committed without a record, or nothing is.
+    Answered(HttpResponse),
+    /// Nothing is committed, or nobody knows.
+    Failed(Problem),
+    /// Somebody else recorded the key first; nothing of this run is left.
+    Taken,
+    /// Nothing is left, and another run may succeed.
+    Again(HttpResponse),
+}
+
+/// Runs the handler under a claim.
+pub(crate) async fn protected<C, A, F>(
+    operation: &Operation<C>,
+    keyed: &Keyed,
+    over_expired: bool,
+    connection: &mut C,
+    arguments: A,
+    handler: F,
+) -> Attempt
+where
+    C: Backend,
+    F: AsyncFn(A, &mut C, &HttpRequest) -> HttpResponse,
+{
+    let deadline = Instant::now() + operation.policy.timeout;
+    let response = match handle(operation, deadline, connection, arguments, handler).await {
+        Ok(response) => response,
+        Err(ended) => return ended,
+    };
+    let failed = has_failed(&response);
+    if failed && !operation.policy.store.records(response.status().as_u16()) {
+        undo(operation, connection).await;
+        operation.tell("unrecorded");
+        return Attempt::Answered(response);
+    }
+    let captured = capture(
+        response,
+        operation.policy.response_limit,
+        &operation.settings.unreplayed,
+    );
+    let (answer, stored) = match supervise(deadline, captured).await {
+        Ran::Finished(Ok(captured)) => captured,
+        Ran::Finished(Err(error)) => {
+            tracing::error!(endpoint = operation.endpoint, %error, "response not storable");
+            undo(operation, connection).await;
+            return Attempt::Failed(Problem::response_not_storable());
+        }
+        Ran::Panicked | Ran::TimedOut => {
+            tracing::error!(endpoint = operation.endpoint, "response body did not end");
+            undo(operation, connection).await;
+            return Attempt::Failed(Problem::response_not_storable());
+        }
+    };
+    let record = operation.new_record(keyed, stored, over_expired);
+    let kept = Record {
+        fingerprint: record.fingerprint.clone(),
+        response: record.response.clone(),
+    };
+    let committed = if failed {
+        C::remember(connection, record).await
+    } else {
+        C::record(connection, record).await
+    };
+    match committed {
+        Ok(()) => {
+            operation.tell("executed");
+            Attempt::Recorded(answer, kept)
+        }
+        Err(error) => not_committed(operation, &error),
+    }
+}
+
+/// Runs the handler in a plain transaction, for a request without a key.
+pub(crate) async fn unprotected<C, A, F>(
+    operation: &Operation<C>,
+    connection: &mut C,
+    arguments: A,
+    handler: F,
+) -> Attempt
+where
+    C: Backend,
+    F: AsyncFn(A, &mut C, &HttpRequest) -> HttpResponse,
+{
+    let deadline = Instant::now() + operation.policy.timeout;
+    let response = match handle(operation, deadline, connection, arguments, handler).await {
+        Ok(response) => response,
+        Err(ended) => return ended,
+    };
+    if has_failed(&response) {
+        undo(operation, connection).await;
+        return Attempt::Answered(response);
+    }
+    match C::commit(connection).await {
+        Ok(()) => {
+            operation.tell("unprotected");
+            Attempt::Answered(response)
+        }
+        Err(error @ CommitError::Unknown(_)) => {
+            tracing::error!(endpoint = operation.endpoint, error = %Chain(&error));
+            Attempt::Failed(Problem::store_unavailable().without_retry())
+        }
+        Err(error) => not_committed(operation, &error),
+    }
+}
+
+/// The handler's answer, or the end of the run where it gave none.
+async fn handle<C, A, F>(
+    operation: &Operation<C>,
+    deadline: Instant,
+    connection: &mut C,
+    arguments: A,
+    handler: F,
+) -> Result<HttpResponse, Attempt>
+where
+    C: Backend,
+    F: AsyncFn(A, &mut C, &HttpRequest) -> HttpResponse,
+{
+    let canceller = C::canceller(connection);
+    let running = handler(arguments, connection, &operation.request);
+    match supervise(deadline, running).await {
+        Ran::Finished(response) if Retry::is_asked_by(&response) => {
+            undo(operation, connection).await;
+            Err(Attempt::Again(response))
+        }
+        Ran::Finished(response) => Ok(response),
+        Ran::Panicked => {
+            tracing::error!(endpoint = operation.endpoint, "the handler panicked");
+            undo(operation, connection).await;
+            Err(Attempt::Failed(Problem::handler_failed()))
+        }
+        Ran::TimedOut => {
+            tracing::error!(endpoint = operation.endpoint, "the handler timed out");
+            C::abandon(connection, canceller).await;
+            Err(Attempt::Failed(Problem::timed_out()))
+        }
+    }
+}
+
+/// An error status, or any `Err`: no effect of it is kept.
+fn has_failed(response: &HttpResponse) -> bool {
+    response.error().is_some() || response.status().as_u16() >= 400
+}
+
+/// Rolls back; a connection that cannot is closed by its pool.
+pub(crate) async fn undo<C: Backend>(operation: &Operation<C>, connection: &mut C) {
+    if let Err(error) = C::rollback(connection).await {
+        tracing::warn!(endpoint = operation.endpoint, %error, "rollback failed");
+    }
+}
+
+fn not_committed<C: Backend>(operation: &Operation<C>, error: &CommitError) -> Attempt {
+    match error {
+        CommitError::Taken => return Attempt::Taken,
+        CommitError::Serialization(_) => {
+            let problem = Problem::handler_failed();
+            return Attempt::Again(problem.respond(&operation.settings.problem_base));
+        }
+        CommitError::RolledBack(_) | CommitError::Unknown(_) => {}
+    }
+    tracing::error!(endpoint = operation.endpoint, error = %Chain(error));
+    Attempt::Failed(match error {
+        CommitError::Unknown(_) => Problem::store_unavailable(),
+        _ => Problem::handler_failed(),
+    })
+}
+
+enum Ran<T> {
+    Finished(T),
+    Panicked,
+    TimedOut,
+}
+
+async fn supervise<T>(deadline: Instant, future: impl Future<Output = T>) -> Ran<T> {
+    let mut running = Box::pin(AssertUnwindSafe(future).catch_unwind());
+    match timeout_at(deadline, running.as_mut()).await {
+        Ok(Ok(value)) => Ran::Finished(value),
+        Ok(Err(_)) => Ran::Panicked,
+        Err(_) => {
+            // diesel-async panics when a statement on SQLite is dropped on a worker of actix; the
+            // statement itself goes on, and whoever rolls back queues behind it.
+            let _dropped = std::panic::catch_unwind(AssertUnwindSafe(move || drop(running)));
+            Ran::TimedOut
+        }
+    }
+}

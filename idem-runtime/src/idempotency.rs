@@ -1,0 +1,336 @@
+//! The application's settings: the builder, its checks, and the value that goes into the app's data.
+//!
+//! Settings only: nothing here handles a request.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::http::header::HeaderName;
+use actix_web::{FromRequest, HttpRequest, web};
+use tokio::sync::Semaphore;
+
+use crate::fingerprint::Secrets;
+use crate::inflight::Flights;
+use crate::policy::{IdempotencyPolicy, Scope, policies};
+use crate::pool::{self, ConnectionPool};
+use crate::problem::DEFAULT_BASE;
+use crate::response::UNREPLAYED;
+use crate::scope::{Account, Resolvers};
+use crate::store::Backend;
+
+/// Protection for the handlers whose connection is a `C`.
+///
+/// Make one per process, before `HttpServer::new`, and give a clone of it to every worker as
+/// `web::Data`: what is in flight is known per value.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(all(feature = "postgres", feature = "bb8"))]
+/// # mod example {
+/// use diesel_async::AsyncPgConnection;
+/// use diesel_async::pooled_connection::AsyncDieselConnectionManager;
+/// use diesel_async::pooled_connection::bb8::Pool;
+/// use idem_runtime::{Idempotency, pool};
+///
+/// # async fn make(url: &str) -> Result<(), Box<dyn std::error::Error>> {
+/// let manager = AsyncDieselConnectionManager::<AsyncPgConnection>::new_with_config(
+///     url,
+///     pool::postgres_config(),
+/// );
+/// let pool = Pool::builder().max_size(16).build(manager).await?;
+/// let idempotency = Idempotency::builder(pool)
+///     .account_with(|request| {
+///         let user = request.headers().get("x-authenticated-user")?;
+///         user.to_str().ok().map(str::to_owned)
+///     })
+///     .build()?;
+/// # let _ = idempotency;
+/// # Ok(())
+/// # }
+/// # }
+/// ```
+pub struct Idempotency<C>(Arc<Settings<C>>);
+
+pub(crate) struct Settings<C> {
+    pub(crate) pool: Arc<dyn ConnectionPool<C>>,
+    pub(crate) pool_timeout: Duration,
+    pub(crate) resolvers: Resolvers,
+    pub(crate) secrets: Secrets,
+    pub(crate) key_header: HeaderName,
+    pub(crate) replayed_header: HeaderName,
+    pub(crate) unreplayed: Vec<HeaderName>,
+    pub(crate) strict_keys: bool,
+    pub(crate) prepared_records: bool,
+    pub(crate) problem_base: String,
+    pub(crate) flights: Flights,
+    pub(crate) operations: Arc<Semaphore>,
+}
+
+impl<C> Clone for Idempotency<C> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<C> fmt::Debug for Idempotency<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Idempotency(..)")
+    }
+}
+
+impl<C: Backend> Idempotency<C> {
+    /// Starts with a pool and the defaults.
+    pub fn builder(pool: impl ConnectionPool<C>) -> Builder<C> {
+        Builder {
+            pool: Arc::new(pool),
+            pool_timeout: Duration::from_secs(5),
+            resolvers: Resolvers::default(),
+            secrets: Secrets::default(),
+            key_header: "idempotency-key".to_owned(),
+            replayed_header: "idempotent-replayed".to_owned(),
+            unreplayed: UNREPLAYED.map(str::to_owned).to_vec(),
+            strict_keys: false,
+            prepared_records: false,
+            problem_base: DEFAULT_BASE.to_owned(),
+            max_operations: 10_000,
+        }
+    }
+
+    /// The settings in this request's app data.
+    pub(crate) fn of(request: &HttpRequest) -> Option<Arc<Settings<C>>> {
+        request
+            .app_data::<web::Data<Self>>()
+            .map(|data| Arc::clone(&data.0))
+    }
+}
+
+/// What an application says once about its protected endpoints.
+#[must_use = "nothing is protected before `build()`"]
+pub struct Builder<C> {
+    pool: Arc<dyn ConnectionPool<C>>,
+    pool_timeout: Duration,
+    resolvers: Resolvers,
+    secrets: Secrets,
+    key_header: String,
+    replayed_header: String,
+    unreplayed: Vec<String>,
+    strict_keys: bool,
+    prepared_records: bool,
+    problem_base: String,
+    max_operations: usize,
+}
+
+impl<C> fmt::Debug for Builder<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Builder(..)")
+    }
+}
+
+/// Why protection cannot start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// An endpoint needs a scope that nobody resolves.
+    #[error(
+        "{handler} needs the scope \"{scope}\", which nobody resolves; call `.account::<T>()`, \
+         `.account_with(..)` or `.scope(\"{scope}\", ..)` on the builder"
+    )]
+    ScopeWithoutResolver {
+        /// The endpoint's handler.
+        handler: &'static str,
+        /// The scope's name.
+        scope: &'static str,
+    },
+    /// An endpoint names an isolation level on a backend that has only one.
+    #[error("{handler} sets `isolation`, but its backend has only one isolation level")]
+    IsolationWithoutChoice {
+        /// The endpoint's handler.
+        handler: &'static str,
+    },
+    /// A header name is not one.
+    #[error("\"{0}\" is not a header name")]
+    HeaderName(String),
+    /// A fingerprint secret is empty, has the id 0, or shares its id with another one.
+    #[error("the fingerprint secret {0} is empty, has the reserved id 0, or its id is used twice")]
+    Secret(u32),
+}
+
+impl<C: Backend> Builder<C> {
+    /// Names the authenticated identity by the extractor that reads it. Its own error is the answer
+    /// to a request without one.
+    ///
+    /// The extractor runs on every protected request, before the body is read; it sees no body.
+    pub fn account<T: FromRequest + Account + 'static>(mut self) -> Self {
+        self.resolvers.extractor::<T>(Scope::Account.name());
+        self
+    }
+
+    /// Names the authenticated identity by a function, for one that a middleware has already put
+    /// into the request's extensions. `None` is answered with 401.
+    pub fn account_with(
+        mut self,
+        account: impl Fn(&HttpRequest) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.resolvers.function(Scope::Account.name(), account);
+        self
+    }
+
+    /// Resolves a scope of the application's own, for endpoints with `scope = "name"`. `None` is
+    /// answered with 401.
+    pub fn scope(
+        mut self,
+        name: &'static str,
+        resolve: impl Fn(&HttpRequest) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.resolvers.function(name, resolve);
+        self
+    }
+
+    /// How long a request waits for a pooled connection before it gets 503; 5 s by default.
+    pub fn pool_timeout(mut self, timeout: Duration) -> Self {
+        self.pool_timeout = timeout;
+        self
+    }
+
+    /// What the `type` URIs of our answers begin with; the code follows.
+    pub fn problem_base(mut self, base: impl Into<String>) -> Self {
+        self.problem_base = base.into();
+        self
+    }
+
+    /// The header that carries the key; `Idempotency-Key` by default.
+    pub fn key_header(mut self, name: impl Into<String>) -> Self {
+        self.key_header = name.into();
+        self
+    }
+
+    /// The header that marks a replay; `Idempotent-Replayed` by default.
+    pub fn replayed_header(mut self, name: impl Into<String>) -> Self {
+        self.replayed_header = name.into();
+        self
+    }
+
+    /// The headers of a first response that a replay leaves out; `Date`, `Set-Cookie`,
+    /// `WWW-Authenticate` and `Authentication-Info` by default. Hop-by-hop headers are always left out.
+    pub fn unreplayed_headers<N: Into<String>>(
+        mut self,
+        names: impl IntoIterator<Item = N>,
+    ) -> Self {
+        self.unreplayed = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Takes keys only as quoted RFC 9651 Strings, as the draft has it.
+    pub fn strict_keys(mut self, strict: bool) -> Self {
+        self.strict_keys = strict;
+        self
+    }
+
+    /// Makes fingerprints with HMAC-SHA-256 under this secret, so that nobody who reads the table
+    /// can test guesses of a body. The id is stored with each fingerprint; 0 is reserved.
+    pub fn fingerprint_secret(mut self, id: u32, secret: impl Into<Vec<u8>>) -> Self {
+        self.secrets.current = Some((id, secret.into()));
+        self
+    }
+
+    /// Keeps an earlier secret for the records that were made with it. It is needed for as long as
+    /// the longest `retain`.
+    ///
+    /// While processes with different current secrets run side by side, a duplicate that meets its
+    /// first attempt in flight in the other kind of process gets 422 instead of 409.
+    pub fn retired_fingerprint_secret(mut self, id: u32, secret: impl Into<Vec<u8>>) -> Self {
+        self.secrets.retired.push((id, secret.into()));
+        self
+    }
+
+    /// Sends every record as parameters of a prepared statement: one round trip more, but no record
+    /// in the server's log when its statement fails.
+    pub fn prepared_records(mut self, prepared: bool) -> Self {
+        self.prepared_records = prepared;
+        self
+    }
+
+    /// How many protected requests this process works on or holds at once; more get 503. 10,000 by
+    /// default.
+    pub fn max_operations(mut self, operations: usize) -> Self {
+        self.max_operations = operations;
+        self
+    }
+
+    /// Checks every endpoint registered for this kind of connection.
+    ///
+    /// Logs a warning where the process has not made its connections with [`pool::postgres_config`]:
+    /// without its time-outs a host that vanishes holds its keys until somebody notices.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`], which names the endpoint.
+    pub fn build(self) -> Result<Idempotency<C>, BuildError> {
+        for policy in policies() {
+            self.check(policy)?;
+        }
+        self.check_secrets()?;
+        if !pool::prepared() {
+            tracing::warn!(
+                "the pool's connections were not set up with idem_runtime::pool: set \
+                 idle_in_transaction_session_timeout and TCP keepalives, or a host that vanishes \
+                 holds its keys"
+            );
+        }
+        Ok(Idempotency(Arc::new(Settings {
+            pool: self.pool,
+            pool_timeout: self.pool_timeout,
+            resolvers: self.resolvers,
+            secrets: self.secrets,
+            key_header: header(self.key_header)?,
+            replayed_header: header(self.replayed_header)?,
+            unreplayed: self
+                .unreplayed
+                .into_iter()
+                .map(header)
+                .collect::<Result<_, _>>()?,
+            strict_keys: self.strict_keys,
+            prepared_records: self.prepared_records,
+            problem_base: self.problem_base,
+            flights: Flights::default(),
+            operations: Arc::new(Semaphore::new(
+                self.max_operations.min(Semaphore::MAX_PERMITS),
+            )),
+        })))
+    }
+
+    fn check(&self, policy: &IdempotencyPolicy) -> Result<(), BuildError> {
+        if (policy.connection)() != std::any::TypeId::of::<C>() {
+            return Ok(());
+        }
+        if !self.resolvers.know(policy.scope) {
+            return Err(BuildError::ScopeWithoutResolver {
+                handler: policy.handler,
+                scope: policy.scope.name(),
+            });
+        }
+        if policy.isolation.is_some() && !C::ISOLATION {
+            return Err(BuildError::IsolationWithoutChoice {
+                handler: policy.handler,
+            });
+        }
+        Ok(())
+    }
+
+    fn check_secrets(&self) -> Result<(), BuildError> {
+        let mut seen = vec![0];
+        for (id, secret) in self.secrets.current.iter().chain(&self.secrets.retired) {
+            if secret.is_empty() || seen.contains(id) {
+                return Err(BuildError::Secret(*id));
+            }
+            seen.push(*id);
+        }
+        Ok(())
+    }
+}
+
+fn header(name: String) -> Result<HeaderName, BuildError> {
+    name.parse().map_err(|_| BuildError::HeaderName(name))
+}

@@ -1,0 +1,215 @@
+//! One protected request: what is known of it before the claim, and how it is compared with a record.
+//!
+//! No SQL, no order of steps.
+
+use std::sync::Arc;
+
+use actix_web::web::Bytes;
+use actix_web::{FromRequest, HttpMessage, HttpRequest, HttpResponse};
+
+use crate::body;
+use crate::fingerprint::{Fingerprint, Subject};
+use crate::idempotency::Settings;
+use crate::key::IdempotencyKey;
+use crate::policy::{IdempotencyPolicy, Scope};
+use crate::pool::Lease;
+use crate::problem::Problem;
+use crate::response::{StoredResponse, replay};
+use crate::scope::{OperationId, endpoint};
+use crate::store::{Backend, Claim, NewRecord, Record};
+
+/// The answer to a request that did not get the handler's own.
+pub(crate) enum Refusal {
+    /// One of ours.
+    Ours(Problem),
+    /// An extractor's or a resolver's.
+    Theirs(HttpResponse),
+}
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Self {
+        Self::Ours(problem)
+    }
+}
+
+impl From<actix_web::Error> for Refusal {
+    fn from(error: actix_web::Error) -> Self {
+        Self::Theirs(HttpResponse::from_error(error))
+    }
+}
+
+/// One protected request.
+pub(crate) struct Operation<C> {
+    pub(crate) settings: Arc<Settings<C>>,
+    pub(crate) policy: &'static IdempotencyPolicy,
+    pub(crate) request: HttpRequest,
+    pub(crate) endpoint: String,
+    body: Bytes,
+}
+
+/// What a key adds to it.
+pub(crate) struct Keyed {
+    pub(crate) claim: Claim,
+    pub(crate) fingerprint: Fingerprint,
+    subject: Subject,
+}
+
+impl<C: Backend> Operation<C> {
+    pub(crate) fn new(
+        settings: Arc<Settings<C>>,
+        policy: &'static IdempotencyPolicy,
+        request: HttpRequest,
+        body: Bytes,
+    ) -> Self {
+        Self {
+            settings,
+            policy,
+            endpoint: endpoint(&request),
+            request,
+            body,
+        }
+    }
+
+    /// Names the operation, and lets the handler's extractors see the name.
+    pub(crate) fn keyed(&self, name: IdempotencyKey) -> Keyed {
+        let subject = Subject::new(&self.request, self.body.clone());
+        let fingerprint = self
+            .settings
+            .secrets
+            .fingerprint(&subject, self.policy.fingerprint);
+        let id = OperationId::new(&name.scope, &name.key);
+        let claim = Claim {
+            fingerprint_lock: id.fingerprint_lock(fingerprint.as_bytes()),
+            id,
+            scope: Arc::clone(&name.scope),
+            key: Arc::clone(&name.key),
+        };
+        self.request.extensions_mut().insert(name);
+        Keyed {
+            claim,
+            fingerprint,
+            subject,
+        }
+    }
+
+    /// Runs the handler's extractors over the buffered body.
+    pub(crate) async fn extract<A: FromRequest>(
+        &self,
+        keyed: Option<&Keyed>,
+    ) -> Result<A, Refusal> {
+        let refused: actix_web::Error =
+            match A::from_request(&self.request, &mut body::again(&self.body)).await {
+                Ok(arguments) => return Ok(arguments),
+                Err(error) => error.into(),
+            };
+        let response = HttpResponse::from_error(refused);
+        if let Some(keyed) = keyed
+            && self.policy.scope == Scope::Account
+            && matches!(response.status().as_u16(), 400 | 415 | 422)
+            && let Some(replayed) = self.replay_if_recorded(keyed).await
+        {
+            return Err(Refusal::Theirs(replayed));
+        }
+        self.tell("rejected");
+        Err(Refusal::Theirs(response))
+    }
+
+    /// What was accepted yesterday is not refused on retry because a validation depends on the time.
+    async fn replay_if_recorded(&self, keyed: &Keyed) -> Option<HttpResponse> {
+        let mut connection = self.lend().await.ok()?;
+        let record = C::look(&mut connection, &keyed.claim).await.ok()??;
+        drop(connection);
+        self.answer_from(keyed, &record).ok()
+    }
+
+    /// A connection, for a bounded time of waiting.
+    pub(crate) async fn lend(&self) -> Result<Lease<C>, Problem> {
+        let settings = &self.settings;
+        match tokio::time::timeout(settings.pool_timeout, settings.pool.lend()).await {
+            Ok(Ok(connection)) => Ok(connection),
+            Ok(Err(error)) => {
+                tracing::error!(endpoint = self.endpoint, error = %Chain(&error), "no connection");
+                Err(Problem::store_unavailable())
+            }
+            Err(_) => {
+                tracing::error!(
+                    endpoint = self.endpoint,
+                    waited = ?settings.pool_timeout,
+                    "no connection became free"
+                );
+                Err(Problem::store_unavailable())
+            }
+        }
+    }
+
+    /// The answer that a record gives to this request.
+    pub(crate) fn answer_from(
+        &self,
+        keyed: &Keyed,
+        record: &Record,
+    ) -> Result<HttpResponse, Problem> {
+        let matches =
+            self.settings
+                .secrets
+                .matches(&record.fingerprint, &keyed.fingerprint, &keyed.subject);
+        match matches {
+            Ok(true) => {}
+            Ok(false) => {
+                self.tell("mismatch");
+                return Err(Problem::key_reused());
+            }
+            Err(error) => {
+                tracing::error!(endpoint = self.endpoint, %error, "a record cannot be compared");
+                return Err(Problem::key_reused());
+            }
+        }
+        match replay(&record.response, &self.settings.replayed_header) {
+            Ok(response) => {
+                self.tell("replayed");
+                Ok(response)
+            }
+            Err(error) => {
+                tracing::error!(endpoint = self.endpoint, %error, "a record cannot be replayed");
+                Err(Problem::store_unavailable())
+            }
+        }
+    }
+
+    /// The record of this response.
+    pub(crate) fn new_record(
+        &self,
+        keyed: &Keyed,
+        response: StoredResponse,
+        over_expired: bool,
+    ) -> NewRecord {
+        NewRecord {
+            claim: keyed.claim.clone(),
+            endpoint: self.endpoint.clone(),
+            fingerprint: keyed.fingerprint.as_bytes().to_vec(),
+            response,
+            retain: self.policy.retain,
+            over_expired,
+            prepared: self.settings.prepared_records,
+        }
+    }
+
+    /// Says how a request ended. Never a key.
+    pub(crate) fn tell(&self, outcome: &'static str) {
+        tracing::info!(endpoint = self.endpoint, outcome);
+    }
+}
+
+/// An error with its sources.
+pub(crate) struct Chain<'a>(pub(crate) &'a dyn std::error::Error);
+
+impl std::fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut source = self.0.source();
+        while let Some(error) = source {
+            write!(f, ": {error}")?;
+            source = error.source();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,152 @@
+//! What one endpoint declared in its `#[idempotent]` attribute, and the list of all of them.
+//!
+//! Pure values. Nothing here reads a request, a clock or a database.
+
+use std::any::TypeId;
+use std::time::Duration;
+
+/// What one endpoint declared in its `#[idempotent(..)]` attribute.
+///
+/// The attribute makes one for each protected handler and registers it; [`policies`] lists them.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct IdempotencyPolicy {
+    /// The handler's path in the program: module path and function name.
+    pub handler: &'static str,
+    /// The namespace in which a key is unique.
+    pub scope: Scope,
+    /// How long a recorded response is honoured, counted from its recording by the database's clock.
+    pub retain: Duration,
+    /// Which of the handler's responses are recorded.
+    pub store: Store,
+    /// What a duplicate gets while the first attempt is running.
+    pub in_flight: InFlight,
+    /// Whether a request without a key is refused.
+    pub key: KeyRule,
+    /// How the body goes into the fingerprint.
+    pub fingerprint: BodyForm,
+    /// The largest request body, in bytes.
+    pub body_limit: usize,
+    /// The largest response body that can be recorded, in bytes.
+    pub response_limit: usize,
+    /// How long one run of the handler may take, its response body included.
+    pub timeout: Duration,
+    /// The isolation level of the transaction; `None` takes the database's default.
+    pub isolation: Option<Isolation>,
+    /// How often the operation is run again after a serialization failure.
+    pub retries: u32,
+    /// The type of the handler's connection, which names the backend.
+    pub(crate) connection: fn() -> TypeId,
+}
+
+/// The namespace in which a key is unique.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Scope {
+    /// One namespace per authenticated account; the default.
+    Account,
+    /// One namespace per method and route, shared by all callers.
+    Endpoint,
+    /// One namespace for everything, shared by all callers.
+    Global,
+    /// A namespace that the application resolves under this name.
+    Named(&'static str),
+}
+
+impl Scope {
+    /// The scope's name as it stands in the attribute and in the table.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Account => "account",
+            Self::Endpoint => "endpoint",
+            Self::Global => "global",
+            Self::Named(name) => name,
+        }
+    }
+}
+
+/// Which of the handler's responses are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Store {
+    /// 2xx, 3xx and 4xx, except 401, 403, 408, 425 and 429; the default.
+    Final,
+    /// 2xx and 3xx.
+    Success,
+    /// Every status from 200 that a handler returned.
+    All,
+}
+
+impl Store {
+    /// Whether a response with this status is recorded.
+    #[must_use]
+    pub fn records(self, status: u16) -> bool {
+        match self {
+            Self::Final => {
+                matches!(status, 200..=499) && !matches!(status, 401 | 403 | 408 | 425 | 429)
+            }
+            Self::Success => matches!(status, 200..=399),
+            Self::All => status >= 200,
+        }
+    }
+}
+
+/// What a duplicate gets while the first attempt is running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InFlight {
+    /// 409 at once; the default.
+    Reject,
+    /// The request is held this long without a database connection; then the recorded response, or 409.
+    Wait(Duration),
+}
+
+/// Whether a request without a key is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeyRule {
+    /// 400 without a key; the default.
+    Required,
+    /// Without a key the handler runs in a plain transaction, and nothing is recorded.
+    Optional,
+}
+
+/// How the body goes into the fingerprint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BodyForm {
+    /// JSON bodies in canonical form, all others as they are; the default.
+    Json,
+    /// Every body as it is.
+    Raw,
+}
+
+/// The isolation level of the handler's transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Isolation {
+    /// `READ COMMITTED`
+    ReadCommitted,
+    /// `REPEATABLE READ`
+    RepeatableRead,
+    /// `SERIALIZABLE`
+    Serializable,
+}
+
+/// One registered policy; the attribute submits it to the registry.
+#[derive(Debug)]
+pub struct Registration(pub &'static IdempotencyPolicy);
+
+inventory::collect!(Registration);
+
+/// All policies of this program, sorted by handler.
+#[must_use]
+pub fn policies() -> Vec<&'static IdempotencyPolicy> {
+    let mut all: Vec<_> = inventory::iter::<Registration>
+        .into_iter()
+        .map(|registration| registration.0)
+        .collect();
+    all.sort_by_key(|policy| policy.handler);
+    all
+}

@@ -1,0 +1,298 @@
+//! Every answer of ours, one constructor each, as RFC 9457 problem details.
+//!
+//! Answers only: nothing here decides which one is due. No answer holds a key, SQL, or another
+//! caller's data.
+
+use std::fmt;
+
+use actix_web::body::BoxBody;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
+use serde::Serialize;
+
+use crate::key::KeyError;
+
+/// Where `type` URIs begin unless [`Builder::problem_base`](crate::Builder::problem_base) says otherwise.
+pub const DEFAULT_BASE: &str = "urn:idem:problem:";
+
+/// What a client is asked to wait before it sends the same request again, in seconds.
+const RETRY_AFTER_SECONDS: u32 = 1;
+
+/// The member `code` of our answers: stable names that a client may branch on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ProblemCode {
+    /// 400: the endpoint requires a key and the request has none.
+    KeyMissing,
+    /// 400: the key is empty, too long, repeated or malformed.
+    KeyInvalid,
+    /// 500: protection is not configured, or a safe method reached a protected handler.
+    Misconfigured,
+    /// 401: nobody knows who is asking.
+    ScopeUnresolved,
+    /// 413: the body is over the endpoint's limit.
+    RequestTooLarge,
+    /// 422: the key was used for another request.
+    KeyReused,
+    /// 409: the first attempt is still running.
+    InFlight,
+    /// 503: the store cannot be reached, or the outcome of a COMMIT is unknown.
+    StoreUnavailable,
+    /// 500 or 504: the handler panicked, timed out, or its transaction failed; all rolled back.
+    HandlerFailed,
+    /// 500: the response cannot be stored; all rolled back.
+    ResponseNotStorable,
+}
+
+impl ProblemCode {
+    /// The code as it stands in the answer.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::KeyMissing => "idempotency-key-missing",
+            Self::KeyInvalid => "idempotency-key-invalid",
+            Self::Misconfigured => "idempotency-misconfigured",
+            Self::ScopeUnresolved => "idempotency-scope-unresolved",
+            Self::RequestTooLarge => "request-too-large",
+            Self::KeyReused => "idempotency-key-reused",
+            Self::InFlight => "idempotency-in-flight",
+            Self::StoreUnavailable => "idempotency-store-unavailable",
+            Self::HandlerFailed => "handler-failed",
+            Self::ResponseNotStorable => "response-not-storable",
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::KeyMissing => "Idempotency key missing",
+            Self::KeyInvalid => "Idempotency key invalid",
+            Self::Misconfigured => "Idempotency misconfigured",
+            Self::ScopeUnresolved => "Caller not identified",
+            Self::RequestTooLarge => "Request too large",
+            Self::KeyReused => "Idempotency key reused",
+            Self::InFlight => "Request in flight",
+            Self::StoreUnavailable => "Idempotency store unavailable",
+            Self::HandlerFailed => "Handler failed",
+            Self::ResponseNotStorable => "Response not storable",
+        }
+    }
+
+    /// Whether the same request with the same key may be sent again.
+    #[must_use]
+    pub fn retryable(self) -> bool {
+        matches!(
+            self,
+            Self::InFlight | Self::StoreUnavailable | Self::HandlerFailed
+        )
+    }
+}
+
+/// One answer of ours.
+#[derive(Debug, Clone)]
+pub(crate) struct Problem {
+    code: ProblemCode,
+    status: StatusCode,
+    detail: String,
+    retryable: bool,
+    retry_after: Option<u32>,
+}
+
+impl Problem {
+    fn new(code: ProblemCode, status: StatusCode, detail: impl Into<String>) -> Self {
+        Self {
+            code,
+            status,
+            detail: detail.into(),
+            retryable: code.retryable(),
+            retry_after: None,
+        }
+    }
+
+    fn retry_later(mut self) -> Self {
+        self.retry_after = Some(RETRY_AFTER_SECONDS);
+        self
+    }
+
+    /// For a request without a key, which must not be sent again blindly.
+    pub(crate) fn without_retry(mut self) -> Self {
+        self.retryable = false;
+        self.retry_after = None;
+        self
+    }
+
+    pub(crate) fn key(error: KeyError) -> Self {
+        let code = match error {
+            KeyError::Missing => ProblemCode::KeyMissing,
+            _ => ProblemCode::KeyInvalid,
+        };
+        Self::new(code, StatusCode::BAD_REQUEST, error.to_string())
+    }
+
+    pub(crate) fn misconfigured() -> Self {
+        Self::new(
+            ProblemCode::Misconfigured,
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "The endpoint's protection is not configured; the operation was not run.",
+        )
+    }
+
+    pub(crate) fn scope_unresolved() -> Self {
+        Self::new(
+            ProblemCode::ScopeUnresolved,
+            StatusCode::UNAUTHORIZED,
+            "The request does not say who is asking.",
+        )
+    }
+
+    pub(crate) fn request_too_large(limit: usize) -> Self {
+        Self::new(
+            ProblemCode::RequestTooLarge,
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("The body may have at most {limit} bytes."),
+        )
+    }
+
+    pub(crate) fn key_reused() -> Self {
+        Self::new(
+            ProblemCode::KeyReused,
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "The key was used for another request. A new operation needs a new key.",
+        )
+    }
+
+    pub(crate) fn in_flight() -> Self {
+        Self::new(
+            ProblemCode::InFlight,
+            StatusCode::CONFLICT,
+            "The first request with this key is still running.",
+        )
+        .retry_later()
+    }
+
+    pub(crate) fn store_unavailable() -> Self {
+        Self::new(
+            ProblemCode::StoreUnavailable,
+            StatusCode::SERVICE_UNAVAILABLE,
+            "The operation's outcome cannot be looked up or confirmed right now.",
+        )
+        .retry_later()
+    }
+
+    pub(crate) fn handler_failed() -> Self {
+        Self::new(
+            ProblemCode::HandlerFailed,
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "The operation failed and was rolled back.",
+        )
+    }
+
+    pub(crate) fn timed_out() -> Self {
+        Self::new(
+            ProblemCode::HandlerFailed,
+            StatusCode::GATEWAY_TIMEOUT,
+            "The operation took too long and was rolled back.",
+        )
+    }
+
+    pub(crate) fn response_not_storable() -> Self {
+        Self::new(
+            ProblemCode::ResponseNotStorable,
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "The operation's response cannot be stored; the operation was rolled back.",
+        )
+    }
+
+    /// The answer, with `type` URIs under `base`.
+    pub(crate) fn respond(&self, base: &str) -> HttpResponse {
+        let code = self.code.as_str();
+        let body = Details {
+            r#type: format!("{base}{code}"),
+            title: self.code.title(),
+            status: self.status.as_u16(),
+            detail: &self.detail,
+            code,
+            retryable: self.retryable,
+            retry_after: self.retry_after,
+        };
+        let mut response = HttpResponseBuilder::new(self.status);
+        response.insert_header((CONTENT_TYPE, "application/problem+json"));
+        if let Some(seconds) = self.retry_after {
+            response.insert_header((RETRY_AFTER, seconds));
+        }
+        response.body(serde_json::to_vec(&body).unwrap_or_default())
+    }
+}
+
+/// RFC 9457, section 3.1, and our extension members.
+#[derive(Serialize)]
+struct Details<'a> {
+    r#type: String,
+    title: &'static str,
+    status: u16,
+    detail: &'a str,
+    code: &'static str,
+    retryable: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after: Option<u32>,
+}
+
+/// A problem as an actix error, for our extractors.
+#[derive(Debug)]
+pub struct ProblemError(Problem);
+
+impl From<Problem> for ProblemError {
+    fn from(problem: Problem) -> Self {
+        Self(problem)
+    }
+}
+
+impl fmt::Display for ProblemError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.code.as_str())
+    }
+}
+
+impl std::error::Error for ProblemError {}
+
+impl ResponseError for ProblemError {
+    fn status_code(&self) -> StatusCode {
+        self.0.status
+    }
+
+    fn error_response(&self) -> HttpResponse<BoxBody> {
+        self.0.respond(DEFAULT_BASE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[actix_web::test]
+    async fn an_answer_is_problem_json_with_our_members() {
+        let response = Problem::in_flight().respond("https://api.example/problems/");
+        assert_eq!(response.status(), StatusCode::CONFLICT);
+        assert_eq!(response.headers().get(RETRY_AFTER).unwrap(), "1");
+        assert_eq!(
+            response.headers().get(CONTENT_TYPE).unwrap(),
+            "application/problem+json"
+        );
+        let body = actix_web::body::to_bytes(response.into_body())
+            .await
+            .unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(
+            body,
+            serde_json::json!({
+                "type": "https://api.example/problems/idempotency-in-flight",
+                "title": "Request in flight",
+                "status": 409,
+                "detail": "The first request with this key is still running.",
+                "code": "idempotency-in-flight",
+                "retryable": true,
+                "retry_after": 1,
+            })
+        );
+    }
+}

@@ -1,0 +1,181 @@
+//! The store of one backend: the trait that the order of the steps is written against, and, in the
+//! files beside this one, all SQL.
+//!
+//! No actix types here or below.
+
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
+use std::future::Future;
+use std::time::Duration;
+
+use diesel::QueryResult;
+use diesel::result::Error;
+use diesel_async::AsyncConnection;
+
+use crate::policy::Isolation;
+use crate::response::StoredResponse;
+use crate::scope::OperationId;
+
+/// The connection of a backend that we know: `AsyncPgConnection`, and
+/// `SyncConnectionWrapper<SqliteConnection>`.
+///
+/// Its methods are the runtime's own; nobody else calls or implements them.
+pub trait Backend: AsyncConnection + Sized + 'static {
+    /// What stops a running statement from outside.
+    #[doc(hidden)]
+    type Canceller;
+
+    /// Whether transactions have a choice of isolation levels.
+    #[doc(hidden)]
+    const ISOLATION: bool;
+
+    /// Opens a transaction without a claim.
+    #[doc(hidden)]
+    fn begin(
+        connection: &mut Self,
+        isolation: Option<Isolation>,
+    ) -> impl Future<Output = QueryResult<()>>;
+
+    /// Opens a transaction, claims the key, and looks for its record. Whatever it says, the
+    /// transaction is open afterwards, except after an error.
+    #[doc(hidden)]
+    fn claim(
+        connection: &mut Self,
+        claim: &Claim,
+        isolation: Option<Isolation>,
+    ) -> impl Future<Output = QueryResult<Claimed>>;
+
+    /// Looks for a record outside of any transaction.
+    #[doc(hidden)]
+    fn look(
+        connection: &mut Self,
+        claim: &Claim,
+    ) -> impl Future<Output = QueryResult<Option<Record>>>;
+
+    /// Writes the record into the open transaction and commits both. After an error nothing of the
+    /// transaction is left.
+    #[doc(hidden)]
+    fn record(
+        connection: &mut Self,
+        record: NewRecord,
+    ) -> impl Future<Output = Result<(), CommitError>>;
+
+    /// Rolls the open transaction back and then writes the record alone.
+    #[doc(hidden)]
+    fn remember(
+        connection: &mut Self,
+        record: NewRecord,
+    ) -> impl Future<Output = Result<(), CommitError>>;
+
+    /// Commits the open transaction, if no statement in it has failed.
+    #[doc(hidden)]
+    fn commit(connection: &mut Self) -> impl Future<Output = Result<(), CommitError>>;
+
+    /// Rolls the open transaction back.
+    #[doc(hidden)]
+    fn rollback(connection: &mut Self) -> impl Future<Output = QueryResult<()>>;
+
+    /// What will stop a statement of the handler.
+    #[doc(hidden)]
+    fn canceller(connection: &Self) -> Self::Canceller;
+
+    /// Ends a transaction whose handler was dropped in the middle of it. The connection must not be
+    /// used again.
+    #[doc(hidden)]
+    fn abandon(connection: &mut Self, canceller: Self::Canceller) -> impl Future<Output = ()>;
+
+    /// Deletes at most `limit` expired records.
+    #[doc(hidden)]
+    fn prune(connection: &mut Self, limit: u32) -> impl Future<Output = QueryResult<usize>>;
+}
+
+/// What is claimed.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    pub(crate) id: OperationId,
+    pub(crate) fingerprint_lock: i64,
+    pub(crate) scope: std::sync::Arc<str>,
+    pub(crate) key: std::sync::Arc<str>,
+}
+
+/// What a claim found.
+#[derive(Debug)]
+pub enum Claimed {
+    /// The key is ours; `over_expired` says that a record of it has outlived its retention.
+    Free {
+        /// Whether an expired record has to make room.
+        over_expired: bool,
+    },
+    /// Somebody has recorded this key.
+    Recorded(Record),
+    /// Somebody is running the same request.
+    InFlight,
+    /// Somebody is running another request with this key.
+    KeyHeld,
+}
+
+/// A record as it stands in the database.
+#[derive(Debug, Clone)]
+pub struct Record {
+    pub(crate) fingerprint: Vec<u8>,
+    pub(crate) response: StoredResponse,
+}
+
+/// A record to be written.
+#[derive(Debug)]
+pub struct NewRecord {
+    pub(crate) claim: Claim,
+    pub(crate) endpoint: String,
+    pub(crate) fingerprint: Vec<u8>,
+    pub(crate) response: StoredResponse,
+    pub(crate) retain: Duration,
+    pub(crate) over_expired: bool,
+    /// Values go as parameters, never in a statement's text.
+    pub(crate) prepared: bool,
+}
+
+impl NewRecord {
+    /// The retention in milliseconds.
+    pub(crate) fn retain_ms(&self) -> i64 {
+        i64::try_from(self.retain.as_millis()).unwrap_or(i64::MAX)
+    }
+}
+
+/// Why nothing was committed, or why nobody knows.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommitError {
+    /// Somebody else recorded this key first.
+    #[error("the key was recorded by somebody else")]
+    Taken,
+    /// The database could not serialize this transaction with others.
+    #[error("serialization failure")]
+    Serialization(#[source] Error),
+    /// Nothing of the transaction is left.
+    #[error("the transaction was rolled back")]
+    RolledBack(#[source] Error),
+    /// The connection was lost before the answer to COMMIT.
+    #[error("the outcome of the transaction is unknown")]
+    Unknown(#[source] Error),
+}
+
+/// A row was found under an id that is not this scope and key's.
+pub(crate) fn foreign_row() -> Error {
+    Error::DeserializationError("a row of another scope and key has the same id".into())
+}
+
+/// Deletes at most `limit` expired records, and says how many it deleted.
+///
+/// Safe to call from any number of processes at once and beside running requests; call it again
+/// while it returns `limit`. A batch of 1,000 keeps the transaction short. Rows without a recorded
+/// response are never deleted.
+///
+/// # Errors
+///
+/// The database's error; nothing was deleted then.
+pub async fn prune<C: Backend>(connection: &mut C, limit: u32) -> QueryResult<usize> {
+    C::prune(connection, limit).await
+}

@@ -1,0 +1,353 @@
+//! PostgreSQL: the claim is a pair of advisory locks, the record is the last row of the
+//! transaction and shares a message with COMMIT.
+
+use diesel::pg::Pg;
+use diesel::prelude::*;
+use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::sql_types::{BigInt, Bool, Bytea, Nullable, SmallInt, Text, Uuid};
+use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
+use futures_util::join;
+use tokio_postgres::CancelToken;
+
+use super::{Backend, Claim, Claimed, CommitError, NewRecord, Record, foreign_row};
+use crate::policy::Isolation;
+use crate::response::StoredResponse;
+use crate::transaction::postgres as transaction;
+
+const TABLE: &str = "idempotency_keys";
+
+/// A larger body goes as a parameter of a prepared statement, one round trip more, and not in hex.
+const MESSAGE_LIMIT: usize = 16 * 1024;
+
+impl Backend for AsyncPgConnection {
+    type Canceller = CancelToken;
+
+    const ISOLATION: bool = true;
+
+    async fn begin(connection: &mut Self, isolation: Option<Isolation>) -> QueryResult<()> {
+        transaction::open(connection)?;
+        connection
+            .batch_execute(&transaction::begin_sql(isolation))
+            .await
+    }
+
+    async fn claim(
+        connection: &mut Self,
+        claim: &Claim,
+        isolation: Option<Isolation>,
+    ) -> QueryResult<Claimed> {
+        transaction::open(connection)?;
+        let begin = transaction::begin_sql(isolation);
+        let shared: &Self = connection;
+        // The first poll of each puts it on the wire. On a cold connection each statement is prepared
+        // first, under the cache's lock, so that the look still cannot overtake the lock.
+        let (begun, locked, found) = join!(
+            async { SimpleAsyncConnection::batch_execute(&mut &*shared, &begin).await },
+            async { lock(claim).get_result::<Option<bool>>(&mut &*shared).await },
+            async {
+                look(claim)
+                    .get_result::<Row>(&mut &*shared)
+                    .await
+                    .optional()
+            },
+        );
+        begun?;
+        let locked = locked?;
+        let over_expired = match found? {
+            Some(row) if row.live => {
+                return Ok(match row.record(claim)? {
+                    Some(record) => Claimed::Recorded(record),
+                    None => Claimed::InFlight,
+                });
+            }
+            Some(row) => {
+                row.record(claim)?;
+                true
+            }
+            None => false,
+        };
+        Ok(match locked {
+            Some(true) => Claimed::Free { over_expired },
+            Some(false) => Claimed::KeyHeld,
+            None => Claimed::InFlight,
+        })
+    }
+
+    async fn look(connection: &mut Self, claim: &Claim) -> QueryResult<Option<Record>> {
+        let row: Option<Row> = look(claim).get_result(connection).await.optional()?;
+        match row {
+            Some(row) if row.live => row.record(claim),
+            _ => Ok(None),
+        }
+    }
+
+    async fn record(connection: &mut Self, record: NewRecord) -> Result<(), CommitError> {
+        let committed = if in_message(&record) {
+            transaction::commit_with(connection, &statements(&record)).await
+        } else {
+            match insert(connection, &record).await {
+                Ok(()) => transaction::commit_after_success(connection).await,
+                Err(error) => Err(transaction::failed(connection, error).await),
+            }
+        };
+        committed.map_err(|failure| failure.judge(TABLE))
+    }
+
+    async fn remember(connection: &mut Self, record: NewRecord) -> Result<(), CommitError> {
+        let remembered = if in_message(&record) {
+            transaction::rollback_with(connection, &statements(&record)).await
+        } else {
+            match transaction::rollback(connection).await {
+                Ok(()) => match insert(connection, &record).await {
+                    Ok(()) => Ok(()),
+                    Err(error) => Err(transaction::failed(connection, error).await),
+                },
+                Err(error) => Err(transaction::failed(connection, error).await),
+            }
+        };
+        remembered.map_err(|failure| failure.judge(TABLE))
+    }
+
+    async fn commit(connection: &mut Self) -> Result<(), CommitError> {
+        transaction::commit_with(connection, "SELECT 1")
+            .await
+            .map_err(|failure| failure.judge(TABLE))
+    }
+
+    async fn rollback(connection: &mut Self) -> QueryResult<()> {
+        transaction::rollback(connection).await
+    }
+
+    fn canceller(connection: &Self) -> CancelToken {
+        connection.cancel_token()
+    }
+
+    async fn abandon(connection: &mut Self, canceller: CancelToken) {
+        transaction::abandon(connection, canceller).await;
+    }
+
+    async fn prune(connection: &mut Self, limit: u32) -> QueryResult<usize> {
+        Prune(i64::from(limit)).execute(connection).await
+    }
+}
+
+/// The claim: the lock on key and fingerprint first, the lock on the key second. NULL: the same
+/// request is in flight; false: the key is held by another one.
+fn lock(claim: &Claim) -> Lock {
+    Lock {
+        fingerprint: claim.fingerprint_lock,
+        key: claim.id.lock,
+    }
+}
+
+fn look(claim: &Claim) -> Look {
+    Look(uuid::Uuid::from_bytes(claim.id.row))
+}
+
+#[derive(QueryId)]
+struct Lock {
+    fingerprint: i64,
+    key: i64,
+}
+
+impl Query for Lock {
+    type SqlType = Nullable<Bool>;
+}
+
+impl QueryFragment<Pg> for Lock {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("SELECT CASE WHEN pg_try_advisory_xact_lock(");
+        out.push_bind_param::<BigInt, _>(&self.fingerprint)?;
+        out.push_sql(") THEN pg_try_advisory_xact_lock(");
+        out.push_bind_param::<BigInt, _>(&self.key)?;
+        out.push_sql(") END");
+        Ok(())
+    }
+}
+
+#[derive(QueryId)]
+struct Look(uuid::Uuid);
+
+impl Query for Look {
+    type SqlType = (
+        Text,
+        Text,
+        Bytea,
+        Nullable<SmallInt>,
+        Nullable<Text>,
+        Nullable<Bytea>,
+        Bool,
+    );
+}
+
+impl QueryFragment<Pg> for Look {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(
+            "SELECT scope, key, fingerprint, status, headers, body, \
+             coalesce(expires_at > clock_timestamp(), true) \
+             FROM idempotency_keys WHERE id = ",
+        );
+        out.push_bind_param::<Uuid, _>(&self.0)
+    }
+}
+
+#[derive(Queryable)]
+struct Row {
+    scope: String,
+    key: String,
+    fingerprint: Vec<u8>,
+    status: Option<i16>,
+    headers: Option<String>,
+    body: Option<Vec<u8>>,
+    live: bool,
+}
+
+impl Row {
+    /// The record, unless the row is still pending.
+    fn record(self, claim: &Claim) -> QueryResult<Option<Record>> {
+        if *self.scope != *claim.scope || *self.key != *claim.key {
+            return Err(foreign_row());
+        }
+        Ok(self.status.map(|status| Record {
+            fingerprint: self.fingerprint,
+            response: StoredResponse {
+                status: u16::try_from(status).unwrap_or_default(),
+                headers: self.headers.unwrap_or_default(),
+                body: self.body.map(Into::into),
+            },
+        }))
+    }
+}
+
+fn in_message(record: &NewRecord) -> bool {
+    let body = record.response.body.as_ref().map_or(0, |body| body.len());
+    !record.prepared && body <= MESSAGE_LIMIT
+}
+
+/// The record as SQL text. Nothing gets into it but integers and hexadecimal digits: no text of a
+/// client's, whatever `standard_conforming_strings` says.
+fn statements(record: &NewRecord) -> String {
+    let bytes = |bytes: &[u8]| format!("decode('{}', 'hex')", hex::encode(bytes));
+    let text = |text: &str| format!("convert_from({}, 'UTF8')", bytes(text.as_bytes()));
+    let id = format!("'{}'", hex::encode(record.claim.id.row));
+    let mut sql = String::new();
+    if record.over_expired {
+        sql.push_str(&format!(
+            "DELETE FROM idempotency_keys WHERE id = {id} AND expires_at <= clock_timestamp(); "
+        ));
+    }
+    sql.push_str(&format!(
+        "INSERT INTO idempotency_keys \
+         (id, scope, key, endpoint, fingerprint, status, headers, body, recorded_at, expires_at) \
+         VALUES ({id}, {}, {}, {}, {}, {}, {}, {}, clock_timestamp(), \
+         clock_timestamp() + {} * interval '1 millisecond')",
+        text(&record.claim.scope),
+        text(&record.claim.key),
+        text(&record.endpoint),
+        bytes(&record.fingerprint),
+        record.response.status,
+        text(&record.response.headers),
+        match &record.response.body {
+            Some(body) => bytes(body),
+            None => "NULL".to_owned(),
+        },
+        record.retain_ms(),
+    ));
+    sql
+}
+
+/// The record as prepared statements, each awaited.
+async fn insert(connection: &mut AsyncPgConnection, record: &NewRecord) -> QueryResult<()> {
+    let id = uuid::Uuid::from_bytes(record.claim.id.row);
+    if record.over_expired {
+        DeleteExpired(id).execute(connection).await?;
+    }
+    Insert {
+        id,
+        record,
+        body: record.response.body.as_deref(),
+        status: i16::try_from(record.response.status).unwrap_or_default(),
+        retain_ms: record.retain_ms(),
+    }
+    .execute(connection)
+    .await
+    .map(drop)
+}
+
+#[derive(QueryId)]
+struct DeleteExpired(uuid::Uuid);
+
+impl QueryFragment<Pg> for DeleteExpired {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(
+            "DELETE FROM idempotency_keys WHERE expires_at <= clock_timestamp() AND id = ",
+        );
+        out.push_bind_param::<Uuid, _>(&self.0)
+    }
+}
+
+struct Insert<'a> {
+    id: uuid::Uuid,
+    record: &'a NewRecord,
+    body: Option<&'a [u8]>,
+    status: i16,
+    retain_ms: i64,
+}
+
+impl QueryId for Insert<'_> {
+    type QueryId = Insert<'static>;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl QueryFragment<Pg> for Insert<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        let NewRecord {
+            claim,
+            endpoint,
+            fingerprint,
+            response,
+            ..
+        } = self.record;
+        out.push_sql(
+            "INSERT INTO idempotency_keys \
+             (id, scope, key, endpoint, fingerprint, status, headers, body, recorded_at, expires_at) \
+             VALUES (",
+        );
+        out.push_bind_param::<Uuid, _>(&self.id)?;
+        for text in [&*claim.scope, &*claim.key, endpoint.as_str()] {
+            out.push_sql(", ");
+            out.push_bind_param::<Text, str>(text)?;
+        }
+        out.push_sql(", ");
+        out.push_bind_param::<Bytea, _>(fingerprint)?;
+        out.push_sql(", ");
+        out.push_bind_param::<SmallInt, _>(&self.status)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Text, _>(&response.headers)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Nullable<Bytea>, _>(&self.body)?;
+        out.push_sql(", clock_timestamp(), clock_timestamp() + ");
+        out.push_bind_param::<BigInt, _>(&self.retain_ms)?;
+        out.push_sql(" * interval '1 millisecond')");
+        Ok(())
+    }
+}
+
+/// `now()` is the statement's start here and may use the index on `expires_at`, which
+/// `clock_timestamp()` may not.
+#[derive(QueryId)]
+struct Prune(i64);
+
+impl QueryFragment<Pg> for Prune {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(
+            "DELETE FROM idempotency_keys WHERE ctid = ANY(ARRAY(\
+             SELECT ctid FROM idempotency_keys \
+             WHERE expires_at <= now() AND status IS NOT NULL \
+             ORDER BY expires_at LIMIT ",
+        );
+        out.push_bind_param::<BigInt, _>(&self.0)?;
+        out.push_sql(" FOR UPDATE SKIP LOCKED))");
+        Ok(())
+    }
+}

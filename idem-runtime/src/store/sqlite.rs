@@ -1,0 +1,302 @@
+//! SQLite: `BEGIN IMMEDIATE` is the claim, since there is one writer. A first look without it lets a
+//! replay pass a running writer. Each phase is one hop to the blocking thread.
+
+use diesel::prelude::*;
+use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::result::{DatabaseErrorKind, Error};
+use diesel::sql_types::{BigInt, Binary, Bool, Integer, Nullable, Text};
+use diesel::sqlite::Sqlite;
+use diesel::{RunQueryDsl, SqliteConnection};
+use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
+
+use super::{Backend, Claim, Claimed, CommitError, NewRecord, Record, foreign_row};
+use crate::policy::Isolation;
+use crate::response::StoredResponse;
+use crate::transaction::sqlite as transaction;
+
+impl Backend for SyncConnectionWrapper<SqliteConnection> {
+    type Canceller = ();
+
+    const ISOLATION: bool = false;
+
+    async fn begin(connection: &mut Self, _: Option<Isolation>) -> QueryResult<()> {
+        connection.spawn_blocking(transaction::begin).await
+    }
+
+    async fn claim(
+        connection: &mut Self,
+        claim: &Claim,
+        _: Option<Isolation>,
+    ) -> QueryResult<Claimed> {
+        let claim = claim.clone();
+        connection
+            .spawn_blocking(move |connection| {
+                let passing = look(connection, &claim)?;
+                if let Some(Found::Live(answer)) = passing {
+                    return Ok(answer);
+                }
+                transaction::begin(connection)?;
+                Ok(match look(connection, &claim)? {
+                    Some(Found::Live(answer)) => answer,
+                    Some(Found::Expired) => Claimed::Free { over_expired: true },
+                    None => Claimed::Free {
+                        over_expired: false,
+                    },
+                })
+            })
+            .await
+    }
+
+    async fn look(connection: &mut Self, claim: &Claim) -> QueryResult<Option<Record>> {
+        let claim = claim.clone();
+        connection
+            .spawn_blocking(move |connection| {
+                Ok(match look(connection, &claim)? {
+                    Some(Found::Live(Claimed::Recorded(record))) => Some(record),
+                    _ => None,
+                })
+            })
+            .await
+    }
+
+    async fn record(connection: &mut Self, record: NewRecord) -> Result<(), CommitError> {
+        hop(connection, move |connection| {
+            transaction::release(connection)?;
+            insert(connection, &record)?;
+            transaction::commit(connection)
+        })
+        .await
+    }
+
+    async fn remember(connection: &mut Self, record: NewRecord) -> Result<(), CommitError> {
+        hop(connection, move |connection| {
+            transaction::start_over(connection)?;
+            insert(connection, &record)?;
+            transaction::commit(connection)
+        })
+        .await
+    }
+
+    async fn commit(connection: &mut Self) -> Result<(), CommitError> {
+        hop(connection, |connection| {
+            transaction::release(connection)?;
+            transaction::commit(connection)
+        })
+        .await
+    }
+
+    async fn rollback(connection: &mut Self) -> QueryResult<()> {
+        connection.spawn_blocking(transaction::rollback).await
+    }
+
+    fn canceller(_: &Self) {}
+
+    /// A statement cannot be stopped here: this waits for its end, behind it on the blocking thread.
+    async fn abandon(connection: &mut Self, (): ()) {
+        if let Err(error) = Self::rollback(connection).await {
+            tracing::warn!(%error, "a transaction could not be rolled back");
+        }
+    }
+
+    async fn prune(connection: &mut Self, limit: u32) -> QueryResult<usize> {
+        connection
+            .spawn_blocking(move |connection| Prune(i64::from(limit)).execute(connection))
+            .await
+    }
+}
+
+/// One hop to the blocking thread that ends the transaction, one way or the other.
+async fn hop(
+    connection: &mut SyncConnectionWrapper<SqliteConnection>,
+    phase: impl FnOnce(&mut SqliteConnection) -> QueryResult<()> + Send + 'static,
+) -> Result<(), CommitError> {
+    connection
+        .spawn_blocking(move |connection| {
+            Ok(phase(connection).map_err(|error| transaction::failed(connection, error)))
+        })
+        .await
+        .map_err(CommitError::Unknown)?
+        .map_err(|error| match &error {
+            Error::DatabaseError(DatabaseErrorKind::UniqueViolation, information)
+                if information.message().contains(PRIMARY_KEY) =>
+            {
+                CommitError::Taken
+            }
+            _ => CommitError::RolledBack(error),
+        })
+}
+
+/// SQLite names a violated key in its message only; table and column name are not its words.
+const PRIMARY_KEY: &str = "idempotency_keys.id";
+
+enum Found {
+    Live(Claimed),
+    Expired,
+}
+
+fn look(connection: &mut SqliteConnection, claim: &Claim) -> QueryResult<Option<Found>> {
+    let row: Option<Row> = Look(claim.id.row).get_result(connection).optional()?;
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    if *row.scope != *claim.scope || *row.key != *claim.key {
+        return Err(foreign_row());
+    }
+    if !row.live {
+        return Ok(Some(Found::Expired));
+    }
+    Ok(Some(Found::Live(match row.status {
+        Some(status) => Claimed::Recorded(Record {
+            fingerprint: row.fingerprint,
+            response: StoredResponse {
+                status: u16::try_from(status).unwrap_or_default(),
+                headers: row.headers.unwrap_or_default(),
+                body: row.body.map(Into::into),
+            },
+        }),
+        None => Claimed::InFlight,
+    })))
+}
+
+#[derive(Queryable)]
+struct Row {
+    scope: String,
+    key: String,
+    fingerprint: Vec<u8>,
+    status: Option<i32>,
+    headers: Option<String>,
+    body: Option<Vec<u8>>,
+    live: bool,
+}
+
+/// The database's clock, as text that sorts by time.
+const NOW: &str = "strftime('%Y-%m-%d %H:%M:%f', 'now')";
+
+#[derive(QueryId)]
+struct Look([u8; 16]);
+
+impl Query for Look {
+    type SqlType = (
+        Text,
+        Text,
+        Binary,
+        Nullable<Integer>,
+        Nullable<Text>,
+        Nullable<Binary>,
+        Bool,
+    );
+}
+
+impl RunQueryDsl<SqliteConnection> for Look {}
+
+impl QueryFragment<Sqlite> for Look {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        out.push_sql(
+            "SELECT scope, key, fingerprint, status, headers, body, coalesce(expires_at > ",
+        );
+        out.push_sql(NOW);
+        out.push_sql(", 1) FROM idempotency_keys WHERE id = ");
+        out.push_bind_param::<Binary, [u8]>(&self.0)
+    }
+}
+
+fn insert(connection: &mut SqliteConnection, record: &NewRecord) -> QueryResult<()> {
+    if record.over_expired {
+        DeleteExpired(record.claim.id.row).execute(connection)?;
+    }
+    Insert {
+        record,
+        status: i32::from(record.response.status),
+        body: record.response.body.as_deref(),
+        lifetime: format!(
+            "+{}.{:03} seconds",
+            record.retain_ms() / 1000,
+            record.retain_ms() % 1000
+        ),
+    }
+    .execute(connection)
+    .map(drop)
+}
+
+#[derive(QueryId)]
+struct DeleteExpired([u8; 16]);
+
+impl RunQueryDsl<SqliteConnection> for DeleteExpired {}
+
+impl QueryFragment<Sqlite> for DeleteExpired {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        out.push_sql("DELETE FROM idempotency_keys WHERE expires_at <= ");
+        out.push_sql(NOW);
+        out.push_sql(" AND id = ");
+        out.push_bind_param::<Binary, [u8]>(&self.0)
+    }
+}
+
+struct Insert<'a> {
+    record: &'a NewRecord,
+    status: i32,
+    body: Option<&'a [u8]>,
+    lifetime: String,
+}
+
+impl QueryId for Insert<'_> {
+    type QueryId = Insert<'static>;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl RunQueryDsl<SqliteConnection> for Insert<'_> {}
+
+impl QueryFragment<Sqlite> for Insert<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        let NewRecord {
+            claim,
+            endpoint,
+            fingerprint,
+            response,
+            ..
+        } = self.record;
+        out.push_sql(
+            "INSERT INTO idempotency_keys \
+             (id, scope, key, endpoint, fingerprint, status, headers, body, recorded_at, expires_at) \
+             VALUES (",
+        );
+        out.push_bind_param::<Binary, [u8]>(&claim.id.row)?;
+        for text in [&*claim.scope, &*claim.key, endpoint.as_str()] {
+            out.push_sql(", ");
+            out.push_bind_param::<Text, str>(text)?;
+        }
+        out.push_sql(", ");
+        out.push_bind_param::<Binary, _>(fingerprint)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Integer, _>(&self.status)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Text, _>(&response.headers)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Nullable<Binary>, _>(&self.body)?;
+        out.push_sql(", ");
+        out.push_sql(NOW);
+        out.push_sql(", strftime('%Y-%m-%d %H:%M:%f', 'now', ");
+        out.push_bind_param::<Text, _>(&self.lifetime)?;
+        out.push_sql("))");
+        Ok(())
+    }
+}
+
+#[derive(QueryId)]
+struct Prune(i64);
+
+impl RunQueryDsl<SqliteConnection> for Prune {}
+
+impl QueryFragment<Sqlite> for Prune {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        out.push_sql(
+            "DELETE FROM idempotency_keys WHERE rowid IN (\
+             SELECT rowid FROM idempotency_keys WHERE status IS NOT NULL AND expires_at <= ",
+        );
+        out.push_sql(NOW);
+        out.push_sql(" ORDER BY expires_at LIMIT ");
+        out.push_bind_param::<BigInt, _>(&self.0)?;
+        out.push_sql(")");
+        Ok(())
+    }
+}

@@ -1,0 +1,37 @@
+//! Opening and ending the transaction of an operation, and what dropping in between does: diesel's
+//! count of open transactions is raised before BEGIN is sent and lowered after the answer to its
+//! end, so that a connection dropped in between never looks clean to its pool.
+//!
+//! No table names. All use of diesel's hidden transaction state is in this folder.
+
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
+#[cfg(feature = "sqlite")]
+pub(crate) mod sqlite;
+
+use diesel::QueryResult;
+use diesel::connection::{TransactionDepthChange, TransactionManagerStatus};
+use diesel::result::Error;
+
+/// Counts the transaction that is about to be opened.
+pub(crate) fn opening(status: &mut TransactionManagerStatus) -> QueryResult<()> {
+    let state = status.transaction_state()?;
+    if state.transaction_depth().is_some() {
+        return Err(Error::AlreadyInTransaction);
+    }
+    state.change_transaction_depth(TransactionDepthChange::IncreaseDepth)
+}
+
+/// Refuses to commit while a transaction of the handler's own is still open inside ours.
+pub(crate) fn only_ours(status: &mut TransactionManagerStatus) -> QueryResult<()> {
+    match status.transaction_depth()?.map(|depth| depth.get()) {
+        Some(1) => Ok(()),
+        Some(_) => Err(Error::AlreadyInTransaction),
+        None => Err(Error::NotInTransaction),
+    }
+}
+
+/// Counts no transaction any more: the outermost one has ended, whatever was open inside it.
+pub(crate) fn ended(status: &mut TransactionManagerStatus) {
+    *status = TransactionManagerStatus::default();
+}

@@ -1,0 +1,150 @@
+//! Transactions on PostgreSQL.
+
+use std::time::Duration;
+
+use diesel::QueryResult;
+use diesel::result::{DatabaseErrorKind, Error};
+use diesel_async::{
+    AnsiTransactionManager, AsyncPgConnection, SimpleAsyncConnection, TransactionManager,
+};
+use tokio::time::timeout;
+use tokio_postgres::{CancelToken, NoTls};
+
+use super::{ended, only_ours, opening};
+use crate::policy::Isolation;
+use crate::store::CommitError;
+
+/// How long a server may take to cancel a statement, and then to roll back.
+const CLEAN_UP: Duration = Duration::from_secs(5);
+
+pub(crate) fn begin_sql(isolation: Option<Isolation>) -> String {
+    match isolation {
+        None => "BEGIN".to_owned(),
+        Some(isolation) => format!("BEGIN ISOLATION LEVEL {}", level(isolation)),
+    }
+}
+
+fn level(isolation: Isolation) -> &'static str {
+    match isolation {
+        Isolation::ReadCommitted => "READ COMMITTED",
+        Isolation::RepeatableRead => "REPEATABLE READ",
+        Isolation::Serializable => "SERIALIZABLE",
+    }
+}
+
+/// Counts the transaction whose BEGIN the caller sends next, alone or beside other statements.
+pub(crate) fn open(connection: &mut AsyncPgConnection) -> QueryResult<()> {
+    opening(AnsiTransactionManager::transaction_manager_status_mut(
+        connection,
+    ))
+}
+
+/// Sends these statements and COMMIT as one message. The server runs them in this order and none
+/// behind one that failed, so that COMMIT never comes without them.
+///
+/// There must be at least one statement: COMMIT alone ends a failed transaction without an error.
+pub(crate) async fn commit_with(
+    connection: &mut AsyncPgConnection,
+    statements: &str,
+) -> Result<(), Failure> {
+    commit_message(connection, &format!("{statements}; COMMIT")).await
+}
+
+/// Sends COMMIT alone, after a statement that is known to have succeeded.
+pub(crate) async fn commit_after_success(
+    connection: &mut AsyncPgConnection,
+) -> Result<(), Failure> {
+    commit_message(connection, "COMMIT").await
+}
+
+async fn commit_message(connection: &mut AsyncPgConnection, message: &str) -> Result<(), Failure> {
+    let status = AnsiTransactionManager::transaction_manager_status_mut(connection);
+    if let Err(error) = only_ours(status) {
+        return Err(failed(connection, error).await);
+    }
+    match connection.batch_execute(message).await {
+        Ok(()) => {
+            ended(AnsiTransactionManager::transaction_manager_status_mut(
+                connection,
+            ));
+            Ok(())
+        }
+        Err(error) => Err(failed(connection, error).await),
+    }
+}
+
+/// Rolls back and then sends these statements, in one message. They commit on their own.
+pub(crate) async fn rollback_with(
+    connection: &mut AsyncPgConnection,
+    statements: &str,
+) -> Result<(), Failure> {
+    match connection
+        .batch_execute(&format!("ROLLBACK; {statements}"))
+        .await
+    {
+        Ok(()) => {
+            ended(AnsiTransactionManager::transaction_manager_status_mut(
+                connection,
+            ));
+            Ok(())
+        }
+        Err(error) => Err(failed(connection, error).await),
+    }
+}
+
+pub(crate) async fn rollback(connection: &mut AsyncPgConnection) -> QueryResult<()> {
+    connection.batch_execute("ROLLBACK").await?;
+    ended(AnsiTransactionManager::transaction_manager_status_mut(
+        connection,
+    ));
+    Ok(())
+}
+
+/// An error, and whether the server has rolled everything back since.
+pub(crate) struct Failure {
+    error: Error,
+    rolled_back: bool,
+}
+
+/// Rolls back after an error. A server that answers has not committed: an error of COMMIT itself is
+/// a rollback, and ROLLBACK outside a transaction is only a warning.
+pub(crate) async fn failed(connection: &mut AsyncPgConnection, error: Error) -> Failure {
+    let rolled_back = rollback(connection).await.is_ok();
+    if !rolled_back {
+        AnsiTransactionManager::transaction_manager_status_mut(connection).set_in_error();
+    }
+    Failure { error, rolled_back }
+}
+
+impl Failure {
+    /// What the failure means for a transaction that writes into `table`.
+    pub(crate) fn judge(self, table: &str) -> CommitError {
+        match &self.error {
+            Error::DatabaseError(DatabaseErrorKind::UniqueViolation, information)
+                if information.table_name() == Some(table) =>
+            {
+                CommitError::Taken
+            }
+            Error::DatabaseError(DatabaseErrorKind::SerializationFailure, _) => {
+                CommitError::Serialization(self.error)
+            }
+            _ if self.rolled_back => CommitError::RolledBack(self.error),
+            _ => CommitError::Unknown(self.error),
+        }
+    }
+}
+
+/// Stops the statement that a dropped handler left running, and rolls back. The cancel request may
+/// still arrive after this, so the connection is given up in any case.
+pub(crate) async fn abandon(connection: &mut AsyncPgConnection, canceller: CancelToken) {
+    if timeout(CLEAN_UP, canceller.cancel_query(NoTls))
+        .await
+        .is_err()
+    {
+        tracing::warn!("a statement could not be cancelled in time");
+    }
+    if timeout(CLEAN_UP, rollback(connection)).await.is_err() {
+        tracing::warn!("a transaction could not be rolled back in time");
+    }
+    AnsiTransactionManager::transaction_manager_status_mut(connection).set_in_error();
+}

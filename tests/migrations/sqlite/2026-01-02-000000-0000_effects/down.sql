@@ -1,0 +1,3 @@
+DROP TRIGGER spring;
+DROP TABLE traps;
+DROP TABLE effects;

@@ -1,0 +1,87 @@
+//! What handlers write, written once for both connection types; and how anybody counts it.
+
+use diesel::prelude::*;
+use diesel::sqlite::SqliteConnection;
+use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
+use diesel_async::{AsyncConnection, AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
+
+use crate::migrate::Url;
+
+diesel::table! {
+    effects (id) {
+        id -> BigInt,
+        label -> Text,
+    }
+}
+
+diesel::table! {
+    traps (label) {
+        label -> Text,
+    }
+}
+
+/// A handler's connection.
+pub(crate) trait Writes {
+    async fn insert(&mut self, label: &str) -> QueryResult<()>;
+    /// Fails, and leaves the transaction aborted (PostgreSQL) or gone (SQLite).
+    async fn spring_trap(&mut self, label: &str) -> QueryResult<()>;
+    async fn count(&mut self, label: &str) -> QueryResult<i64>;
+    async fn run(&mut self, sql: &str) -> QueryResult<()>;
+}
+
+macro_rules! writes {
+    ($connection:ty) => {
+        impl Writes for $connection {
+            async fn insert(&mut self, label: &str) -> QueryResult<()> {
+                let row = effects::label.eq(label);
+                diesel::insert_into(effects::table)
+                    .values(row)
+                    .execute(self)
+                    .await?;
+                Ok(())
+            }
+
+            async fn spring_trap(&mut self, label: &str) -> QueryResult<()> {
+                let row = traps::label.eq(label);
+                diesel::insert_into(traps::table)
+                    .values(row)
+                    .execute(self)
+                    .await?;
+                Ok(())
+            }
+
+            async fn count(&mut self, label: &str) -> QueryResult<i64> {
+                effects::table
+                    .filter(effects::label.eq(label))
+                    .count()
+                    .get_result(self)
+                    .await
+            }
+
+            async fn run(&mut self, sql: &str) -> QueryResult<()> {
+                self.batch_execute(sql).await
+            }
+        }
+    };
+}
+
+writes!(AsyncPgConnection);
+writes!(SyncConnectionWrapper<SqliteConnection>);
+
+/// Rows that anybody can see, counted on a connection of its own: the pool may be in use up to the last one.
+pub(crate) async fn committed(url: &Url, label: &str) -> Result<i64, Box<dyn std::error::Error>> {
+    let count = match url {
+        Url::Postgres(url) => {
+            AsyncPgConnection::establish(url)
+                .await?
+                .count(label)
+                .await?
+        }
+        Url::Sqlite(path) => {
+            let mut connection = SyncConnectionWrapper::<SqliteConnection>::establish(path).await?;
+            connection.run("PRAGMA busy_timeout = 5000").await?;
+            connection.count(label).await?
+        }
+    };
+    Ok(count)
+}

@@ -1,0 +1,64 @@
+//! The test application: an HTTP server whose handlers do what a request's script says, so that tests can run it as
+//! processes, kill it, and start two of it against one database. No assertion lives here.
+
+mod commands;
+mod effects;
+mod failure;
+mod fatal;
+mod gates;
+mod handlers;
+mod identity;
+mod migrate;
+mod play;
+mod script;
+mod serve;
+mod tools;
+
+use std::error::Error;
+use std::net::SocketAddr;
+
+use clap::Parser;
+use tracing_subscriber::EnvFilter;
+
+use migrate::Url;
+
+#[derive(Clone, Parser)]
+struct Arguments {
+    /// `sqlite://PATH` or `postgres://…`
+    #[arg(long)]
+    database_url: String,
+    #[arg(long, default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    #[arg(long, default_value_t = 10)]
+    pool_size: u32,
+    #[arg(long)]
+    workers: Option<usize>,
+    /// The other kind of pool
+    #[arg(long, hide = true)]
+    deadpool: bool,
+    #[arg(long, hide = true)]
+    pool_timeout_ms: Option<u64>,
+    #[arg(long, hide = true)]
+    max_operations: Option<usize>,
+    #[arg(long, hide = true)]
+    prepared_records: bool,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments = Arguments::parse();
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .init();
+    let url = Url::parse(&arguments.database_url)?;
+    migrate::run(&url).map_err(|error| error.to_string())?;
+    fatal::install()?;
+    actix_web::rt::System::new().block_on(async {
+        match url {
+            Url::Postgres(_) => serve::postgres(url, &arguments).await,
+            Url::Sqlite(_) => serve::sqlite(url, &arguments).await,
+        }
+    })
+}

@@ -1,0 +1,86 @@
+//! Doing what a script says.
+
+use std::process;
+use std::time::Duration;
+
+use actix_web::HttpResponse;
+use actix_web::http::header::ContentType;
+use diesel::result::{DatabaseErrorKind, Error};
+use idem_runtime::Retry;
+use sha2::{Digest, Sha256};
+
+use crate::effects::Writes;
+use crate::failure::Failure;
+use crate::script::{At, Fail, Script};
+use crate::tools::Tools;
+
+pub(crate) async fn play(
+    script: &Script,
+    tools: &Tools,
+    connection: &mut impl Writes,
+) -> Result<HttpResponse, Failure> {
+    tools.enter(&script.label);
+    pause(script, tools, At::Before).await;
+    if let Some(sql) = &script.sql {
+        connection.run(sql).await?;
+    }
+    for _ in 0..script.effects {
+        connection.insert(&script.label).await?;
+    }
+    pause(script, tools, At::After).await;
+    match script.fail {
+        None => Ok(script.response()),
+        Some(Fail::Err) => Err(Failure::Scripted(script.clone())),
+        Some(Fail::Panic) => panic!("the script of {} says so", script.label),
+        Some(Fail::Swallow) => {
+            let _ = connection.spring_trap(&script.label).await;
+            Ok(script.response())
+        }
+        Some(Fail::Stream) => Ok(script.streamed()),
+        Some(Fail::Sized) => Ok(script.sized()),
+        Some(Fail::Endless) => Ok(script.endless()),
+        Some(Fail::Exit) => process::exit(3),
+    }
+}
+
+/// [`play`] between a read and a write of the same rows: two at once are no serial order, and one of them is refused.
+pub(crate) async fn count_and_play(
+    script: &Script,
+    tools: &Tools,
+    connection: &mut impl Writes,
+) -> Result<HttpResponse, Failure> {
+    connection.count(&script.label).await.map_err(conflict)?;
+    let played = play(script, tools, connection).await;
+    played.map_err(|failure| match failure {
+        Failure::Database(error) => conflict(error),
+        other => other,
+    })
+}
+
+fn conflict(error: Error) -> Failure {
+    match error {
+        Error::DatabaseError(DatabaseErrorKind::SerializationFailure, _) => {
+            Failure::Conflict(Retry::new(error))
+        }
+        other => Failure::Database(other),
+    }
+}
+
+pub(crate) fn digest(name: &str, tools: &Tools, extracted: &[u8]) -> HttpResponse {
+    tools.enter(name);
+    HttpResponse::Ok()
+        .content_type(ContentType::plaintext())
+        .body(hex::encode(Sha256::digest(extracted)))
+}
+
+async fn pause(script: &Script, tools: &Tools, at: At) {
+    if script.sleep_at != at {
+        return;
+    }
+    if let Some(gate) = &script.gate {
+        tools.gates.pass(gate).await;
+    }
+    if script.sleep_ms > 0 {
+        tokio::time::sleep(Duration::from_millis(script.sleep_ms)).await;
+    }
+}

@@ -1,0 +1,152 @@
+//! What a request asks a handler to do and to answer. Data only.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::web::Bytes;
+use actix_web::{HttpResponse, HttpResponseBuilder};
+use futures_util::stream;
+use serde::Deserialize;
+
+const PIECES: usize = 7;
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Script {
+    pub(crate) label: String,
+    #[serde(default = "one")]
+    pub(crate) effects: u32,
+    #[serde(default = "ok")]
+    status: u16,
+    #[serde(default)]
+    headers: Vec<(String, Octets)>,
+    #[serde(default)]
+    body: Octets,
+    #[serde(default)]
+    pub(crate) sleep_ms: u64,
+    #[serde(default)]
+    pub(crate) sleep_at: At,
+    #[serde(default)]
+    pub(crate) fail: Option<Fail>,
+    /// Waits there, at the same moment as it would sleep, until `POST /gate?name=…`.
+    #[serde(default)]
+    pub(crate) gate: Option<String>,
+    /// Run in front of the inserts; an error of it is an `Err` of the handler.
+    #[serde(default)]
+    pub(crate) sql: Option<String>,
+}
+
+/// Relative to the inserts.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum At {
+    Before,
+    #[default]
+    After,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Fail {
+    Err,
+    Panic,
+    Swallow,
+    Stream,
+    /// A stream whose length is announced.
+    Sized,
+    /// A stream without an end.
+    Endless,
+    Exit,
+}
+
+/// `"text"` or `{"hex": "00ff"}`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(try_from = "Spelling")]
+struct Octets(Vec<u8>);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Spelling {
+    Text(String),
+    Hex { hex: String },
+}
+
+impl TryFrom<Spelling> for Octets {
+    type Error = hex::FromHexError;
+
+    fn try_from(spelling: Spelling) -> Result<Self, Self::Error> {
+        match spelling {
+            Spelling::Text(text) => Ok(Self(text.into_bytes())),
+            Spelling::Hex { hex } => hex::decode(hex).map(Self),
+        }
+    }
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn ok() -> u16 {
+    200
+}
+
+impl Script {
+    /// Exactly as scripted: nothing is added, no content type either.
+    pub(crate) fn response(&self) -> HttpResponse {
+        self.head(self.status()).body(self.body.0.clone())
+    }
+
+    /// The response of an error: never below 400.
+    pub(crate) fn error_response(&self) -> HttpResponse {
+        self.head(self.error_status()).body(self.body.0.clone())
+    }
+
+    pub(crate) fn error_status(&self) -> StatusCode {
+        if self.status < 400 {
+            StatusCode::INTERNAL_SERVER_ERROR
+        } else {
+            self.status()
+        }
+    }
+
+    pub(crate) fn streamed(&self) -> HttpResponse {
+        self.head(self.status())
+            .streaming(stream::iter(self.pieces()))
+    }
+
+    pub(crate) fn sized(&self) -> HttpResponse {
+        let length = self.body.0.len() as u64;
+        self.head(self.status())
+            .no_chunking(length)
+            .streaming(stream::iter(self.pieces()))
+    }
+
+    pub(crate) fn endless(&self) -> HttpResponse {
+        let piece = || Ok::<_, actix_web::Error>(Bytes::from_static(&[b'.'; 1024]));
+        self.head(self.status())
+            .streaming(stream::repeat_with(piece))
+    }
+
+    fn pieces(&self) -> Vec<Result<Bytes, actix_web::Error>> {
+        let size = (self.body.0.len() / PIECES).max(1);
+        self.body
+            .0
+            .chunks(size)
+            .map(|piece| Ok(Bytes::copy_from_slice(piece)))
+            .collect()
+    }
+
+    fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    fn head(&self, status: StatusCode) -> HttpResponseBuilder {
+        let mut response = HttpResponse::build(status);
+        for (name, value) in &self.headers {
+            let name = HeaderName::from_bytes(name.as_bytes());
+            let value = HeaderValue::from_bytes(&value.0);
+            if let (Ok(name), Ok(value)) = (name, value) {
+                response.append_header((name, value));
+            }
+        }
+        response
+    }
+}

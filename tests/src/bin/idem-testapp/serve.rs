@@ -1,0 +1,72 @@
+//! The server, stamped per connection type: pool, protection, routes.
+
+use std::error::Error;
+use std::time::Duration;
+
+use actix_web::{App, HttpServer, web};
+use diesel::SqliteConnection;
+use diesel_async::AsyncPgConnection;
+use diesel_async::pooled_connection::{AsyncDieselConnectionManager, bb8, deadpool};
+use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
+use idem_runtime::{Backend, Builder, Idempotency, pool};
+
+use crate::identity::Tenant;
+use crate::migrate::Url;
+use crate::tools::Tools;
+use crate::{Arguments, commands, handlers};
+
+/// Above any limit of ours, so that it is ours that is met.
+const BODY_LIMIT: usize = 64 << 20;
+
+macro_rules! serve {
+    ($name:ident $connection:ty, $config:expr) => {
+        pub(crate) async fn $name(url: Url, arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+            let manager = AsyncDieselConnectionManager::<$connection>::new_with_config(
+                url.for_diesel(),
+                $config,
+            );
+            let builder = if arguments.deadpool {
+                let pool = deadpool::Pool::builder(manager).max_size(arguments.pool_size as usize);
+                Idempotency::builder(pool.build()?)
+            } else {
+                let pool = bb8::Pool::builder().max_size(arguments.pool_size);
+                Idempotency::builder(pool.build(manager).await?)
+            };
+            let idempotency = web::Data::new(configured(builder, arguments).build()?);
+            let tools = web::Data::new(Tools::new(url));
+            let mut server = HttpServer::new(move || {
+                App::new()
+                    .app_data(idempotency.clone())
+                    .app_data(tools.clone())
+                    .app_data(web::PayloadConfig::new(BODY_LIMIT))
+                    .app_data(web::JsonConfig::default().limit(BODY_LIMIT))
+                    .app_data(web::FormConfig::default().limit(BODY_LIMIT))
+                    .configure(handlers::$name::routes)
+                    .configure(commands::routes)
+            });
+            if let Some(workers) = arguments.workers {
+                server = server.workers(workers);
+            }
+            let server = server.shutdown_timeout(5).bind(arguments.listen)?;
+            let address = server.addrs().first().copied().ok_or("nothing listens")?;
+            println!("listening on http://{address}");
+            Ok(server.run().await?)
+        }
+    };
+}
+
+serve!(postgres AsyncPgConnection, pool::postgres_config());
+serve!(sqlite SyncConnectionWrapper<SqliteConnection>, pool::sqlite_config());
+
+fn configured<C: Backend>(builder: Builder<C>, arguments: &Arguments) -> Builder<C> {
+    let mut builder = builder
+        .account::<Tenant>()
+        .prepared_records(arguments.prepared_records);
+    if let Some(timeout) = arguments.pool_timeout_ms {
+        builder = builder.pool_timeout(Duration::from_millis(timeout));
+    }
+    if let Some(count) = arguments.max_operations {
+        builder = builder.max_operations(count);
+    }
+    builder
+}

@@ -1,0 +1,139 @@
+//! A fresh database per test, on either backend: dropped on success, kept on failure. Looks only; what it should find
+//! there is for the tests to say.
+
+mod postgres;
+mod sqlite;
+
+/// Where a test runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// A database of the server in `IDEM_TEST_POSTGRES_URL`.
+    Postgres,
+    /// A file in a directory of its own.
+    Sqlite,
+}
+
+impl Backend {
+    /// Both.
+    pub const fn all() -> [Self; 2] {
+        [Self::Postgres, Self::Sqlite]
+    }
+}
+
+/// One test's database.
+pub struct Database {
+    place: Place,
+}
+
+enum Place {
+    Postgres(postgres::Place),
+    Sqlite(sqlite::Place),
+}
+
+impl Database {
+    /// Empty: whoever uses it runs the migrations.
+    pub async fn fresh(backend: Backend) -> Self {
+        let place = match backend {
+            Backend::Postgres => Place::Postgres(postgres::Place::fresh().await),
+            Backend::Sqlite => Place::Sqlite(sqlite::Place::fresh()),
+        };
+        Self { place }
+    }
+
+    /// Which backend it is of.
+    pub fn backend(&self) -> Backend {
+        match self.place {
+            Place::Postgres(_) => Backend::Postgres,
+            Place::Sqlite(_) => Backend::Sqlite,
+        }
+    }
+
+    /// What `idem-testapp --database-url` takes.
+    pub fn url(&self) -> &str {
+        match &self.place {
+            Place::Postgres(place) => place.url(),
+            Place::Sqlite(place) => place.url(),
+        }
+    }
+
+    /// The test succeeded: nothing of it stays.
+    pub async fn discard(self) {
+        match self.place {
+            Place::Postgres(place) => place.discard().await,
+            Place::Sqlite(place) => place.discard(),
+        }
+    }
+
+    /// Runs statements on a connection of their own.
+    pub async fn execute(&self, sql: &str) {
+        match &self.place {
+            Place::Postgres(place) => place.execute(sql).await,
+            Place::Sqlite(place) => place.execute(sql).await,
+        }
+    }
+
+    /// The one text that a query gives, or nothing if it gives no row or NULL.
+    pub async fn text(&self, sql: &str) -> Option<String> {
+        match &self.place {
+            Place::Postgres(place) => place.text(sql).await,
+            Place::Sqlite(place) => place.text(sql).await,
+        }
+    }
+
+    /// The one number that a query gives.
+    pub async fn number(&self, sql: &str) -> i64 {
+        let text = self.text(sql).await.expect("a number");
+        text.parse().expect("a number")
+    }
+
+    /// Committed effects of a label.
+    pub async fn effects(&self, label: &str) -> i64 {
+        let label = label.replace('\'', "''");
+        self.number(&format!(
+            "SELECT count(*) FROM effects WHERE label = '{label}'"
+        ))
+        .await
+    }
+
+    /// All records.
+    pub async fn records(&self) -> i64 {
+        self.number("SELECT count(*) FROM idempotency_keys").await
+    }
+
+    /// Every record has expired a minute ago.
+    pub async fn expire_all(&self) {
+        let past = match self.backend() {
+            Backend::Postgres => "clock_timestamp() - interval '1 minute'",
+            Backend::Sqlite => "strftime('%Y-%m-%d %H:%M:%f', 'now', '-60 seconds')",
+        };
+        self.execute(&format!("UPDATE idempotency_keys SET expires_at = {past}"))
+            .await;
+    }
+
+    /// Makes every attempt to store a record fail, until [`Self::let_record`].
+    pub async fn refuse_to_record(&self) {
+        self.execute(match self.backend() {
+            Backend::Postgres => postgres::REFUSE_TO_RECORD,
+            Backend::Sqlite => sqlite::REFUSE_TO_RECORD,
+        })
+        .await;
+    }
+
+    /// Undoes [`Self::refuse_to_record`].
+    pub async fn let_record(&self) {
+        self.execute(match self.backend() {
+            Backend::Postgres => "DROP TRIGGER refuse ON idempotency_keys",
+            Backend::Sqlite => "DROP TRIGGER refuse",
+        })
+        .await;
+    }
+
+    /// Transactions that somebody has open without a statement running (PostgreSQL), or whether somebody holds the
+    /// write lock (SQLite).
+    pub async fn open_transactions(&self) -> i64 {
+        match &self.place {
+            Place::Postgres(place) => place.open_transactions().await,
+            Place::Sqlite(place) => place.open_transactions().await,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! A PostgreSQL database of one test.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{env, process, thread};
+
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+
+const SERVER: &str = "IDEM_TEST_POSTGRES_URL";
+
+pub(super) const REFUSE_TO_RECORD: &str = "
+    CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'no record today'; END $$;
+    CREATE TRIGGER refuse BEFORE INSERT ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION refuse();";
+
+pub(super) struct Place {
+    name: String,
+    url: String,
+}
+
+impl Place {
+    pub(super) async fn fresh() -> Self {
+        let name = unique_name();
+        connect(&server())
+            .await
+            .batch_execute(&format!("CREATE DATABASE {name}"))
+            .await
+            .expect("a new database");
+        let url = with_database(&server(), &name);
+        Self { name, url }
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub(super) async fn discard(self) {
+        let drop = format!("DROP DATABASE {} WITH (FORCE)", self.name);
+        connect(&server())
+            .await
+            .batch_execute(&drop)
+            .await
+            .expect("the database is dropped");
+    }
+
+    pub(super) async fn execute(&self, sql: &str) {
+        connect(&self.url)
+            .await
+            .batch_execute(sql)
+            .await
+            .expect(sql);
+    }
+
+    pub(super) async fn text(&self, sql: &str) -> Option<String> {
+        let answer = connect(&self.url).await.simple_query(sql).await.expect(sql);
+        answer.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0).map(String::from),
+            _ => None,
+        })
+    }
+
+    pub(super) async fn open_transactions(&self) -> i64 {
+        let count = "SELECT count(*) FROM pg_stat_activity
+             WHERE datname = current_database() AND state LIKE 'idle in transaction%'";
+        self.text(count)
+            .await
+            .and_then(|count| count.parse().ok())
+            .expect("a count")
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("kept for a look: {}", self.url);
+        }
+    }
+}
+
+fn server() -> String {
+    match env::var(SERVER) {
+        Ok(url) if !url.is_empty() => url,
+        _ => panic!(
+            "{SERVER} is not set: `cargo xtask test` starts a private PostgreSQL and sets it"
+        ),
+    }
+}
+
+async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls)
+        .await
+        .expect("PostgreSQL answers");
+    tokio::spawn(connection);
+    client
+}
+
+fn unique_name() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let count = NEXT.fetch_add(1, Ordering::Relaxed);
+    let time = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("after 1970")
+        .as_micros();
+    format!("idem_test_{time}_{}_{count}", process::id())
+}
+
+/// The same server, user and parameters, another database.
+fn with_database(url: &str, name: &str) -> String {
+    let (address, parameters) = url.split_once('?').unwrap_or((url, ""));
+    let authority = address.find("://").map_or(0, |at| at + 3);
+    let end = address[authority..]
+        .find('/')
+        .map_or(address.len(), |at| authority + at);
+    let question = if parameters.is_empty() { "" } else { "?" };
+    format!("{}/{name}{question}{parameters}", &address[..end])
+}

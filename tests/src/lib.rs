@@ -1,0 +1,18 @@
+//! What the contract suite is written with: fresh databases, the test application as a process, a raw HTTP client and
+//! a proxy that reads the wire. Public API of the runtime only; no assertion about the contract lives here.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod app;
+mod database;
+mod http;
+mod proxy;
+mod stage;
+mod together;
+
+pub use app::{App, Effects, Launch};
+pub use database::{Backend, Database};
+pub use http::{Connection, Request, Response};
+pub use proxy::{Cut, Proxy, Sent};
+pub use stage::Stage;
+pub use together::{all_at_once, until};

@@ -1,0 +1,24 @@
+use actix_web::HttpResponse;
+use diesel_async::AsyncPgConnection;
+use idem_runtime::idempotent;
+
+#[idempotent(timeout = "5M")]
+async fn first(_conn: &mut AsyncPgConnection) -> HttpResponse {
+    HttpResponse::Ok().finish()
+}
+
+#[idempotent(retain = "1 month")]
+async fn second(_conn: &mut AsyncPgConnection) -> HttpResponse {
+    HttpResponse::Ok().finish()
+}
+
+#[idempotent(retain = "1y")]
+async fn third(_conn: &mut AsyncPgConnection) -> HttpResponse {
+    HttpResponse::Ok().finish()
+}
+
+fn main() {
+    let _ = actix_web::web::post().to(first);
+    let _ = actix_web::web::post().to(second);
+    let _ = actix_web::web::post().to(third);
+}

@@ -1,0 +1,9 @@
+use diesel_async::AsyncPgConnection;
+use idem_runtime::idempotent;
+
+#[idempotent]
+async fn handler(_conn: &mut AsyncPgConnection) {}
+
+fn main() {
+    let _ = actix_web::web::post().to(handler);
+}

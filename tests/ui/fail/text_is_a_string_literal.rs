@@ -1,0 +1,24 @@
+use actix_web::HttpResponse;
+use diesel_async::AsyncPgConnection;
+use idem_runtime::idempotent;
+
+#[idempotent(retain = 24h)]
+async fn first(_conn: &mut AsyncPgConnection) -> HttpResponse {
+    HttpResponse::Ok().finish()
+}
+
+#[idempotent(body_limit = 2048)]
+async fn second(_conn: &mut AsyncPgConnection) -> HttpResponse {
+    HttpResponse::Ok().finish()
+}
+
+#[idempotent(retain = RETAIN)]
+async fn third(_conn: &mut AsyncPgConnection) -> HttpResponse {
+    HttpResponse::Ok().finish()
+}
+
+fn main() {
+    let _ = actix_web::web::post().to(first);
+    let _ = actix_web::web::post().to(second);
+    let _ = actix_web::web::post().to(third);
+}

@@ -1,0 +1,67 @@
+//! Where PostgreSQL's programs are, and how they get there. Starts no server.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Outcome;
+use crate::place::is_root;
+use crate::process::run;
+
+const DEBIAN: &str = "/usr/lib/postgresql";
+
+/// The directory that holds `initdb` and `postgres`: installed ones, else Debian's package where we may install it.
+pub(crate) fn find_or_install() -> Outcome<PathBuf> {
+    if let Some(directory) = find() {
+        return Ok(directory);
+    }
+    if !is_root() {
+        return Err(
+            "no PostgreSQL found (looked for `initdb` in PATH and in /usr/lib/postgresql/*/bin).\n\
+             Install it:  sudo apt-get install -y postgresql\n\
+             or name a server whose user may create databases:\n\
+             IDEM_TEST_POSTGRES_URL=postgres://user:password@host:5432/postgres cargo xtask test"
+                .into(),
+        );
+    }
+    println!("xtask: no PostgreSQL found; installing Debian's package");
+    run(apt().arg("update"))?;
+    run(apt().args(["install", "-y", "--no-install-recommends", "postgresql"]))?;
+    find().ok_or_else(|| "the postgresql package is installed, but brought no `initdb`".into())
+}
+
+fn apt() -> Command {
+    let mut command = Command::new("apt-get");
+    command.arg("-q").env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
+fn find() -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path)
+        .chain(debian())
+        .find(|directory| holds_both(directory))
+}
+
+/// Newest version first.
+fn debian() -> Vec<PathBuf> {
+    let mut versions: Vec<(u32, PathBuf)> = fs::read_dir(DEBIAN)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let version = entry.file_name().to_str()?.parse().ok()?;
+            Some((version, entry.path().join("bin")))
+        })
+        .collect();
+    versions.sort_by(|left, right| right.cmp(left));
+    versions.into_iter().map(|(_, path)| path).collect()
+}
+
+/// `initdb` looks for `postgres` beside itself, so one without the other is of no use.
+fn holds_both(directory: &Path) -> bool {
+    ["initdb", "postgres"]
+        .iter()
+        .all(|program| directory.join(program).is_file())
+}

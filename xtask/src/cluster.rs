@@ -1,0 +1,175 @@
+//! A private PostgreSQL for one run: fresh, on a free port of 127.0.0.1, gone afterwards however we end.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+use std::{fs, io};
+
+use crate::Outcome;
+use crate::binaries;
+use crate::place::Place;
+use crate::process::run_quietly;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const ATTEMPTS: u32 = 3;
+
+/// Runs the server and cleans up after it. Our end of its standard input closes when we stop for whatever reason
+/// (also SIGKILL), and that is its sign to kill the server.
+const SUPERVISOR: &str = r#"
+data=$1; shift
+trap '' INT TERM HUP
+exec 3<&0
+"$@" 3<&- &
+server=$!
+(cat <&3 >/dev/null; kill -QUIT "$server" 2>/dev/null) &
+wait "$server"
+rm -rf "$data"
+"#;
+
+/// Only what a test needs, and nothing for durability: this data never outlives the run.
+const SETTINGS: &[&str] = &[
+    "listen_addresses=127.0.0.1",
+    "unix_socket_directories=",
+    "max_connections=300",
+    "fsync=off",
+    "full_page_writes=off",
+    "log_statement=none",
+    "timezone=UTC",
+];
+
+pub(crate) struct Cluster {
+    port: u16,
+    supervisor: Child,
+    place: Place,
+}
+
+impl Cluster {
+    pub(crate) fn start() -> Outcome<Self> {
+        let programs = binaries::find_or_install()?;
+        let mut log = PathBuf::new();
+        for _ in 0..ATTEMPTS {
+            let place = Place::fresh()?;
+            log = place.log();
+            let data = place.directory.join("data");
+            initialize(&place, &programs, &data)?;
+            // Somebody else may take the port between our look and the server's: then the server ends at once.
+            let port = free_port()?;
+            let mut cluster = Self {
+                port,
+                supervisor: supervise(&place, &programs, &data, port)?,
+                place,
+            };
+            if cluster.is_ready_in_time()? {
+                println!(
+                    "xtask: PostgreSQL of {} on 127.0.0.1:{port}",
+                    programs.display()
+                );
+                return Ok(cluster);
+            }
+        }
+        let log = fs::read_to_string(log).unwrap_or_default();
+        Err(format!("PostgreSQL did not start:\n{log}").into())
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// False if the server ended instead.
+    fn is_ready_in_time(&mut self) -> Outcome<bool> {
+        let start = Instant::now();
+        while start.elapsed() < PATIENCE {
+            if accepts(self.port) {
+                return Ok(true);
+            }
+            if self.supervisor.try_wait()?.is_some() {
+                return Ok(false);
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(false)
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        drop(self.supervisor.stdin.take());
+        let _ = self.supervisor.wait();
+        self.place.leave();
+    }
+}
+
+/// `cargo xtask postgres`.
+pub(crate) fn keep() -> Outcome {
+    let cluster = Cluster::start()?;
+    println!("export IDEM_TEST_POSTGRES_URL={}", cluster.url());
+    println!("xtask: Ctrl-C stops it");
+    loop {
+        thread::park();
+    }
+}
+
+fn initialize(place: &Place, programs: &Path, data: &Path) -> Outcome {
+    run_quietly(
+        place
+            .command(&programs.join("initdb"))
+            .args([
+                "--username=postgres",
+                "--auth=trust",
+                "--encoding=UTF8",
+                "--locale=C",
+                "--no-sync",
+            ])
+            .arg("--pgdata")
+            .arg(data),
+    )
+}
+
+fn supervise(place: &Place, programs: &Path, data: &Path, port: u16) -> Outcome<Child> {
+    let log = fs::File::create(place.log())?;
+    let mut command: Command = place.command(Path::new("/bin/sh"));
+    command
+        .args(["-c", SUPERVISOR, "sh"])
+        .arg(data)
+        .arg(programs.join("postgres"))
+        .arg("-D")
+        .arg(data)
+        .args(["-p", &port.to_string()]);
+    for setting in SETTINGS {
+        command.args(["-c", setting]);
+    }
+    let child = command
+        .stdin(Stdio::piped())
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .spawn()
+        .map_err(|error| format!("cannot start /bin/sh: {error}"))?;
+    Ok(child)
+}
+
+fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// Whether a client would be let in: the server listens before it is ready, and says so with an error.
+fn accepts(port: u16) -> bool {
+    let ask = || -> io::Result<u8> {
+        let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        stream.write_all(&startup())?;
+        let mut kind = [0];
+        stream.read_exact(&mut kind)?;
+        Ok(kind[0])
+    };
+    ask().is_ok_and(|kind| kind == b'R')
+}
+
+/// StartupMessage of protocol 3.0: length, version, then pairs of zero-terminated strings and a last zero.
+fn startup() -> Vec<u8> {
+    const PAIRS: &[u8] = b"user\0postgres\0database\0postgres\0\0";
+    let length = u32::try_from(8 + PAIRS.len()).unwrap_or_default();
+    [&length.to_be_bytes()[..], &[0, 3, 0, 0], PAIRS].concat()
+}

@@ -1,0 +1,51 @@
+//! `cargo xtask`: what a person and CI both run. Commands only; product code never lives here.
+
+mod binaries;
+mod cluster;
+mod packages;
+mod place;
+mod process;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// What a command of ours returns: nothing, or what went wrong in words.
+type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    about = "Set-up and test commands of the project"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Every test, feature set and package. Starts a private PostgreSQL unless IDEM_TEST_POSTGRES_URL is set
+    Test {
+        /// Arguments for `cargo test`; with any, only `cargo test` runs
+        #[arg(last = true)]
+        arguments: Vec<String>,
+    },
+    /// A private PostgreSQL, kept until Ctrl-C: set the printed variable and call `cargo test` yourself
+    Postgres,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Test { arguments } => test::run(&arguments),
+        Command::Postgres => cluster::keep(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Each package built with each of its features alone, and packed as for a release.
+
+use crate::Outcome;
+use crate::process::{cargo, run};
+
+/// What `cargo test --all-features` does not build. Features come in pairs only where one needs the other to be of use.
+const FEATURE_SETS: &[&str] = &[
+    "",
+    "postgres",
+    "sqlite",
+    "bb8",
+    "deadpool",
+    "postgres,bb8",
+    "sqlite,deadpool",
+];
+
+/// Packages that are never published.
+const OURS: &[&str] = &["idem-tests", "orders", "xtask"];
+
+pub(crate) fn feature_sets() -> impl Iterator<Item = Outcome> {
+    FEATURE_SETS.iter().map(|features| {
+        run(&mut cargo([
+            "check",
+            "--quiet",
+            "--package=idem-runtime",
+            "--no-default-features",
+            "--features",
+            features,
+        ]))
+    })
+}
+
+pub(crate) fn package() -> Outcome {
+    let mut command = cargo([
+        "package",
+        "--workspace",
+        "--allow-dirty",
+        "--no-verify",
+        "--quiet",
+    ]);
+    for name in OURS {
+        command.args(["--exclude", name]);
+    }
+    run(&mut command)
+}
