@@ -8,6 +8,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use futures_util::FutureExt;
 use tokio::time::{Instant, timeout_at};
 
+use crate::claim::Ours;
 use crate::operation::{Chain, Keyed, Operation};
 use crate::problem::Problem;
 use crate::response::capture;
@@ -32,8 +33,7 @@ pub(crate) enum Attempt {
 pub(crate) async fn protected<C, A, F>(
     operation: &Operation<C>,
     keyed: &Keyed,
-    over_expired: bool,
-    connection: &mut C,
+    ours: &mut Ours<C>,
     arguments: A,
     handler: F,
 ) -> Attempt
@@ -41,6 +41,7 @@ where
     C: Backend,
     F: AsyncFn(A, &mut C, &HttpRequest) -> HttpResponse,
 {
+    let connection = &mut *ours.connection;
     let deadline = Instant::now() + operation.policy.timeout;
     let response = match handle(operation, deadline, connection, arguments, handler).await {
         Ok(response) => response,
@@ -70,7 +71,7 @@ where
             return Attempt::Failed(Problem::response_not_storable());
         }
     };
-    let record = operation.new_record(keyed, stored, over_expired);
+    let record = operation.new_record(keyed, stored, ours.over_expired);
     let kept = Record {
         fingerprint: record.fingerprint.clone(),
         response: record.response.clone(),
@@ -161,7 +162,7 @@ fn has_failed(response: &HttpResponse) -> bool {
 }
 
 /// Rolls back; a connection that cannot is closed by its pool.
-pub(crate) async fn undo<C: Backend>(operation: &Operation<C>, connection: &mut C) {
+async fn undo<C: Backend>(operation: &Operation<C>, connection: &mut C) {
     if let Err(error) = C::rollback(connection).await {
         tracing::warn!(endpoint = operation.endpoint, %error, "rollback failed");
     }

@@ -261,8 +261,8 @@ impl<C: Backend> Builder<C> {
 
     /// Checks every endpoint registered for this kind of connection.
     ///
-    /// Logs a warning where the process has not made its connections with [`pool::postgres_config`]:
-    /// without its time-outs a host that vanishes holds its keys until somebody notices.
+    /// Logs a warning where the process has not set up its connections with the functions of
+    /// [`pool`](crate::pool).
     ///
     /// # Errors
     ///
@@ -274,9 +274,9 @@ impl<C: Backend> Builder<C> {
         self.check_secrets()?;
         if !pool::prepared() {
             tracing::warn!(
-                "the pool's connections were not set up with idem_runtime::pool: set \
-                 idle_in_transaction_session_timeout and TCP keepalives, or a host that vanishes \
-                 holds its keys"
+                "the pool's connections were not set up by idem_runtime::pool: without the \
+                 database's time-outs a host that vanishes holds its keys (PostgreSQL), and \
+                 without a busy time-out concurrent writers get 503 (SQLite)"
             );
         }
         Ok(Idempotency(Arc::new(Settings {

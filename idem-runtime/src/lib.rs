@@ -30,6 +30,7 @@ pub mod private;
 mod run;
 
 mod attempt;
+mod claim;
 mod operation;
 
 mod inflight;

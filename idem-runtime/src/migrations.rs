@@ -186,8 +186,6 @@ impl fmt::Display for Step {
 mod tests {
     //! No migration is forgotten, none is misnamed, and the harness sees what diesel would see.
 
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     #[track_caller]

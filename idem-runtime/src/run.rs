@@ -3,26 +3,20 @@
 //! No SQL, no body bytes.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix_web::{FromRequest, HttpRequest, HttpResponse};
-use diesel::result::{DatabaseErrorKind, Error};
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tracing::Instrument;
 
 use crate::attempt::{self, Attempt};
 use crate::body::{self, BodyError};
+use crate::claim::{self, Patience, Settled};
 use crate::idempotency::{Idempotency, Settings};
-use crate::inflight::Entered;
 use crate::key::{self, IdempotencyKey, KeyError};
 use crate::operation::{Keyed, Operation, Refusal};
-use crate::policy::{IdempotencyPolicy, InFlight, KeyRule};
+use crate::policy::{IdempotencyPolicy, KeyRule};
 use crate::private::Incoming;
 use crate::problem::{DEFAULT_BASE, Problem};
-use crate::store::{Backend, Claimed};
-
-/// A claim that failed has done nothing yet. It is made again at once where another connection or
-/// another moment may help: after a restart of the database a pool is full of dead connections.
-const CLAIM_TRIES: u32 = 5;
+use crate::store::Backend;
 
 /// Runs one protected handler for one request.
 ///
@@ -85,7 +79,7 @@ where
         return Err(Problem::store_unavailable().into());
     };
     let operation = Operation::new(settings, policy, request, body);
-    let detached = actix_web::rt::spawn(async move {
+    let rest = async move {
         let _permit = permit;
         match name {
             Some(name) => {
@@ -94,11 +88,14 @@ where
             }
             None => unprotected(&operation, handler).await,
         }
-    });
-    detached.await.unwrap_or_else(|error| {
-        tracing::error!(handler = policy.handler, %error, "the operation was dropped");
-        Err(Problem::handler_failed().into())
-    })
+    };
+    match actix_web::rt::spawn(rest.in_current_span()).await {
+        Ok(ended) => ended,
+        Err(error) => {
+            tracing::error!(handler = policy.handler, %error, "the operation was dropped");
+            Err(Problem::handler_failed().into())
+        }
+    }
 }
 
 /// Key, then scope. `None`: the endpoint allows a request without a key.
@@ -135,80 +132,18 @@ where
     A: FromRequest + 'static,
     F: AsyncFn(A, &mut C, &HttpRequest) -> HttpResponse + Copy + 'static,
 {
-    let policy = operation.policy;
-    let mut patience = Patience::new(policy.in_flight);
-    let mut retries = policy.retries;
-    let mut claim_tries = CLAIM_TRIES;
-    let mut extracted = None;
+    let mut patience = Patience::new(operation.policy.in_flight);
+    let mut retries = operation.policy.retries;
+    let mut held = None;
     loop {
         // Before a connection is taken: an extractor may need one of its own.
-        let arguments: A = match extracted.take() {
-            Some(arguments) => arguments,
-            None => operation.extract(Some(keyed)).await?,
+        let arguments: A = operation.extract(Some(keyed)).await?;
+        let mut ours = match claim::settle(operation, keyed, held.take(), &mut patience).await? {
+            Settled::Ours(ours) => ours,
+            Settled::Recorded(record) => return Ok(operation.answer_from(keyed, &record)?),
         };
-        let flights = &operation.settings.flights;
-        let first = match flights.enter(keyed.claim.id.row, &keyed.fingerprint).await {
-            Entered::First(first) => first,
-            Entered::Recorded(record) => return Ok(operation.answer_from(keyed, &record)?),
-            Entered::KeyHeld => {
-                operation.tell("mismatch");
-                return Err(Problem::key_reused().into());
-            }
-            Entered::Behind(first) => {
-                patience.outlast(operation, first.over()).await?;
-                extracted = Some(arguments);
-                continue;
-            }
-            Entered::Elsewhere => {
-                patience.pause(operation).await?;
-                extracted = Some(arguments);
-                continue;
-            }
-        };
-        let mut connection = operation.lend().await?;
-        let claimed = C::claim(&mut connection, &keyed.claim, policy.isolation).await;
-        let over_expired = match claimed {
-            Ok(Claimed::Free { over_expired }) => over_expired,
-            Ok(Claimed::Recorded(record)) => {
-                let record = Arc::new(record);
-                first.recorded(Arc::clone(&record));
-                attempt::undo(operation, &mut connection).await;
-                return Ok(operation.answer_from(keyed, &record)?);
-            }
-            Ok(Claimed::KeyHeld) => {
-                attempt::undo(operation, &mut connection).await;
-                operation.tell("mismatch");
-                return Err(Problem::key_reused().into());
-            }
-            Ok(Claimed::InFlight) => {
-                attempt::undo(operation, &mut connection).await;
-                drop(connection);
-                first.elsewhere();
-                patience.pause(operation).await?;
-                extracted = Some(arguments);
-                continue;
-            }
-            Err(error) if claim_tries > 0 && may_pass(&error) => {
-                claim_tries -= 1;
-                extracted = Some(arguments);
-                continue;
-            }
-            Err(error) => {
-                tracing::error!(endpoint = operation.endpoint, %error, "the claim failed");
-                return Err(Problem::store_unavailable().into());
-            }
-        };
-        first.running();
-        let ended = attempt::protected(
-            operation,
-            keyed,
-            over_expired,
-            &mut connection,
-            arguments,
-            handler,
-        )
-        .await;
-        drop(connection);
+        let ended = attempt::protected(operation, keyed, &mut ours, arguments, handler).await;
+        let first = ours.give_back();
         match ended {
             Attempt::Recorded(answer, record) => {
                 first.recorded(Arc::new(record));
@@ -220,15 +155,8 @@ where
             Attempt::Again(answer) => return Ok(answer),
             Attempt::Taken => {}
         }
+        held = Some(first);
     }
-}
-
-fn may_pass(error: &Error) -> bool {
-    use DatabaseErrorKind::{ClosedConnection, SerializationFailure, UnableToSendCommand};
-    matches!(
-        error,
-        Error::DatabaseError(ClosedConnection | SerializationFailure | UnableToSendCommand, _)
-    )
 }
 
 /// The same without a key: a plain transaction around the handler.
@@ -254,54 +182,5 @@ where
             Attempt::Failed(problem) => return Err(problem.into()),
             Attempt::Taken => return Err(Problem::handler_failed().into()),
         }
-    }
-}
-
-/// How long a duplicate waits for its first attempt; it holds no connection meanwhile.
-struct Patience {
-    until: Option<Instant>,
-    pause: Duration,
-}
-
-impl Patience {
-    const FIRST_PAUSE: Duration = Duration::from_millis(25);
-    const LONGEST_PAUSE: Duration = Duration::from_millis(400);
-
-    fn new(rule: InFlight) -> Self {
-        Self {
-            until: match rule {
-                InFlight::Reject => None,
-                InFlight::Wait(time) => Some(Instant::now() + time),
-            },
-            pause: Self::FIRST_PAUSE,
-        }
-    }
-
-    /// Waits for the first attempt of this process.
-    async fn outlast<C: Backend>(
-        &self,
-        operation: &Operation<C>,
-        over: impl Future<Output = ()>,
-    ) -> Result<(), Problem> {
-        if let Some(until) = self.until
-            && timeout_at(until, over).await.is_ok()
-        {
-            return Ok(());
-        }
-        operation.tell("in_flight");
-        Err(Problem::in_flight())
-    }
-
-    /// Waits before the database is asked again about the first attempt of another process.
-    async fn pause<C: Backend>(&mut self, operation: &Operation<C>) -> Result<(), Problem> {
-        if let Some(until) = self.until
-            && Instant::now() < until
-        {
-            sleep_until(until.min(Instant::now() + self.pause)).await;
-            self.pause = Self::LONGEST_PAUSE.min(self.pause * 2);
-            return Ok(());
-        }
-        operation.tell("in_flight");
-        Err(Problem::in_flight())
     }
 }

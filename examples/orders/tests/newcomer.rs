@@ -1,12 +1,16 @@
-//! The program starts from nothing, and the three commands that it prints do what it says. SQLite.
+//! The program starts from nothing, and the three commands that it prints do what it says: on SQLite, and on
+//! PostgreSQL where `IDEM_TEST_POSTGRES_URL` names a server, as `cargo xtask test` does.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
-/// The program, with its database in a directory of its own.
+use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection};
+
+/// The program, in a directory of its own.
 struct Orders {
     process: Child,
     output: BufReader<std::process::ChildStdout>,
@@ -14,16 +18,23 @@ struct Orders {
 }
 
 impl Orders {
-    fn start() -> Self {
+    fn on_sqlite() -> Self {
+        Self::start(|orders| orders.env_remove("DATABASE_URL"))
+    }
+
+    fn on_postgres(url: &str) -> Self {
+        Self::start(|orders| orders.env("DATABASE_URL", url))
+    }
+
+    fn start(database: impl FnOnce(&mut Command) -> &mut Command) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mut process = Command::new(env!("CARGO_BIN_EXE_orders"))
+        let mut orders = Command::new(env!("CARGO_BIN_EXE_orders"));
+        orders
             .current_dir(directory.path())
             .env("PORT", "0")
             .env_remove("ORDERS_DB")
-            .env_remove("DATABASE_URL")
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+            .stdout(Stdio::piped());
+        let mut process = database(&mut orders).spawn().unwrap();
         let output = BufReader::new(process.stdout.take().unwrap());
         Self {
             process,
@@ -150,14 +161,16 @@ impl Response {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Everything that a replay repeats.
+    /// Everything that a replay repeats. Actix writes headers of different names in any order; those of one name
+    /// keep theirs.
     fn repeated(&self) -> (u16, Vec<&(String, String)>, &str) {
         let own = ["date", "idempotent-replayed", "connection"];
-        let headers = self
+        let mut headers: Vec<_> = self
             .headers
             .iter()
             .filter(|(name, _)| !own.contains(&name.as_str()))
             .collect();
+        headers.sort_by_key(|(name, _)| name);
         (self.status, headers, &self.body)
     }
 
@@ -182,9 +195,36 @@ fn shell_words(command: &str) -> Vec<String> {
     words
 }
 
+/// Runs one statement on the server, outside of any transaction.
+fn execute(url: &str, statement: &str) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let mut connection = AsyncPgConnection::establish(url).await.unwrap();
+        connection.batch_execute(statement).await.unwrap();
+    });
+}
+
 #[test]
-fn the_printed_commands_do_what_is_said() {
-    let mut orders = Orders::start();
+fn the_printed_commands_do_what_is_said_on_sqlite() {
+    the_printed_commands_do_what_is_said(Orders::on_sqlite());
+}
+
+#[test]
+fn the_printed_commands_do_what_is_said_on_postgres() {
+    let Ok(server) = env::var("IDEM_TEST_POSTGRES_URL") else {
+        eprintln!("IDEM_TEST_POSTGRES_URL names no server: nothing was tested");
+        return;
+    };
+    let name = format!("orders_{}", std::process::id());
+    execute(&server, &format!("CREATE DATABASE {name}"));
+    let (base, database) = server.rsplit_once('/').unwrap();
+    let settings = database.find('?').map_or("", |start| &database[start..]);
+    the_printed_commands_do_what_is_said(Orders::on_postgres(&format!("{base}/{name}{settings}")));
+    // Not reached when the test fails: the database stays, to be looked at.
+    execute(&server, &format!("DROP DATABASE {name} WITH (FORCE)"));
+}
+
+fn the_printed_commands_do_what_is_said(mut orders: Orders) {
     let [first, retry, other] = orders.commands().try_into().ok().unwrap();
 
     let created = first.send();

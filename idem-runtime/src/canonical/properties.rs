@@ -1,8 +1,6 @@
 //! The canonical form against a slow oracle that shares no code with it: a tree whose objects are
 //! maps and whose tokens are source text, so that two bodies are the same exactly if their trees are.
 
-#![allow(clippy::unwrap_used)]
-
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;

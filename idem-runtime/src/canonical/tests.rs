@@ -1,8 +1,6 @@
 //! The canonical form, case by case: what is the same, what stays apart, what has no form, and
 //! what a hostile body costs.
 
-#![allow(clippy::unwrap_used)]
-
 use std::time::{Duration, Instant};
 
 use super::canonical_json;

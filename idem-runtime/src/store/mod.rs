@@ -39,8 +39,8 @@ pub trait Backend: AsyncConnection + Sized + 'static {
         isolation: Option<Isolation>,
     ) -> impl Future<Output = QueryResult<()>>;
 
-    /// Opens a transaction, claims the key, and looks for its record. Whatever it says, the
-    /// transaction is open afterwards, except after an error.
+    /// Opens a transaction, claims the key, and looks for its record. Only a free key leaves the
+    /// transaction open.
     #[doc(hidden)]
     fn claim(
         connection: &mut Self,

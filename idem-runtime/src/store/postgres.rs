@@ -52,25 +52,11 @@ impl Backend for AsyncPgConnection {
             },
         );
         begun?;
-        let locked = locked?;
-        let over_expired = match found? {
-            Some(row) if row.live => {
-                return Ok(match row.record(claim)? {
-                    Some(record) => Claimed::Recorded(record),
-                    None => Claimed::InFlight,
-                });
-            }
-            Some(row) => {
-                row.record(claim)?;
-                true
-            }
-            None => false,
-        };
-        Ok(match locked {
-            Some(true) => Claimed::Free { over_expired },
-            Some(false) => Claimed::KeyHeld,
-            None => Claimed::InFlight,
-        })
+        let claimed = judge(claim, locked?, found?)?;
+        if !matches!(claimed, Claimed::Free { .. }) {
+            transaction::rollback(connection).await?;
+        }
+        Ok(claimed)
     }
 
     async fn look(connection: &mut Self, claim: &Claim) -> QueryResult<Option<Record>> {
@@ -129,6 +115,28 @@ impl Backend for AsyncPgConnection {
     async fn prune(connection: &mut Self, limit: u32) -> QueryResult<usize> {
         Prune(i64::from(limit)).execute(connection).await
     }
+}
+
+/// A row outranks a refused lock: another replay may hold that for a moment.
+fn judge(claim: &Claim, locked: Option<bool>, found: Option<Row>) -> QueryResult<Claimed> {
+    let over_expired = match found {
+        Some(row) if row.live => {
+            return Ok(match row.record(claim)? {
+                Some(record) => Claimed::Recorded(record),
+                None => Claimed::InFlight,
+            });
+        }
+        Some(row) => {
+            row.record(claim)?;
+            true
+        }
+        None => false,
+    };
+    Ok(match locked {
+        Some(true) => Claimed::Free { over_expired },
+        Some(false) => Claimed::KeyHeld,
+        None => Claimed::InFlight,
+    })
 }
 
 /// The claim: the lock on key and fingerprint first, the lock on the key second. NULL: the same

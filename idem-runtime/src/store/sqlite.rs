@@ -31,18 +31,19 @@ impl Backend for SyncConnectionWrapper<SqliteConnection> {
         let claim = claim.clone();
         connection
             .spawn_blocking(move |connection| {
-                let passing = look(connection, &claim)?;
-                if let Some(Found::Live(answer)) = passing {
-                    return Ok(answer);
+                if let Some(Found::Live(passing)) = look(connection, &claim)? {
+                    return Ok(passing);
                 }
                 transaction::begin(connection)?;
-                Ok(match look(connection, &claim)? {
-                    Some(Found::Live(answer)) => answer,
-                    Some(Found::Expired) => Claimed::Free { over_expired: true },
-                    None => Claimed::Free {
-                        over_expired: false,
-                    },
-                })
+                match look(connection, &claim)? {
+                    Some(Found::Live(recorded)) => {
+                        transaction::rollback(connection)?;
+                        Ok(recorded)
+                    }
+                    found => Ok(Claimed::Free {
+                        over_expired: found.is_some(),
+                    }),
+                }
             })
             .await
     }

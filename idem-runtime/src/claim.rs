@@ -1,0 +1,172 @@
+//! From a named operation to the word on it: ours to run, recorded, or refused. The table of this
+//! process is asked first, then the database.
+//!
+//! No SQL, no handlers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use diesel::result::{DatabaseErrorKind, Error};
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use crate::inflight::{Entered, First};
+use crate::operation::{Keyed, Operation};
+use crate::policy::InFlight;
+use crate::pool::Lease;
+use crate::problem::Problem;
+use crate::store::{Backend, Claimed, Record};
+
+/// A claim that failed has done nothing yet. It is made again at once where another connection or
+/// another moment may help: after a restart of the database a pool is full of dead connections.
+const CLAIM_TRIES: u32 = 5;
+
+/// The word on an operation.
+pub(crate) enum Settled<C> {
+    /// The claim is ours, and its transaction is open.
+    Ours(Ours<C>),
+    /// There is a record, of whatever fingerprint.
+    Recorded(Arc<Record>),
+}
+
+/// A claim: the open transaction, and the place in this process's table.
+pub(crate) struct Ours<C> {
+    // First, so that it is back in the pool before the next request of the key is let in.
+    pub(crate) connection: Lease<C>,
+    pub(crate) over_expired: bool,
+    first: First,
+}
+
+impl<C> Ours<C> {
+    /// Gives the connection back and keeps the place.
+    pub(crate) fn give_back(self) -> First {
+        drop(self.connection);
+        self.first
+    }
+}
+
+/// Claims, or says why not. `held` is the place that an earlier run of this request still has.
+pub(crate) async fn settle<C: Backend>(
+    operation: &Operation<C>,
+    keyed: &Keyed,
+    mut held: Option<First>,
+    patience: &mut Patience,
+) -> Result<Settled<C>, Problem> {
+    let mut tries = CLAIM_TRIES;
+    loop {
+        let entered = match held.take() {
+            Some(first) => Entered::First(first),
+            None => {
+                let flights = &operation.settings.flights;
+                flights.enter(keyed.claim.id.row, &keyed.fingerprint).await
+            }
+        };
+        let first = match entered {
+            Entered::First(first) => first,
+            Entered::Recorded(record) => return Ok(Settled::Recorded(record)),
+            Entered::KeyHeld => return Err(mismatch(operation)),
+            Entered::Behind(first) => {
+                patience.outlast(operation, first.over()).await?;
+                continue;
+            }
+            Entered::Elsewhere => {
+                patience.pause(operation).await?;
+                continue;
+            }
+        };
+        let mut connection = operation.lend().await?;
+        match C::claim(&mut connection, &keyed.claim, operation.policy.isolation).await {
+            Ok(Claimed::Free { over_expired }) => {
+                first.running();
+                return Ok(Settled::Ours(Ours {
+                    connection,
+                    over_expired,
+                    first,
+                }));
+            }
+            Ok(Claimed::Recorded(record)) => {
+                let record = Arc::new(record);
+                first.recorded(Arc::clone(&record));
+                return Ok(Settled::Recorded(record));
+            }
+            Ok(Claimed::KeyHeld) => return Err(mismatch(operation)),
+            Ok(Claimed::InFlight) => {
+                drop(connection);
+                first.elsewhere();
+                patience.pause(operation).await?;
+            }
+            Err(error) if tries > 0 && may_pass(&error) => {
+                tries -= 1;
+                held = Some(first);
+            }
+            Err(error) => {
+                tracing::error!(endpoint = operation.endpoint, %error, "the claim failed");
+                return Err(Problem::store_unavailable());
+            }
+        }
+    }
+}
+
+fn mismatch<C: Backend>(operation: &Operation<C>) -> Problem {
+    operation.tell("mismatch");
+    Problem::key_reused()
+}
+
+fn may_pass(error: &Error) -> bool {
+    use DatabaseErrorKind::{ClosedConnection, SerializationFailure, UnableToSendCommand};
+    matches!(
+        error,
+        Error::DatabaseError(
+            ClosedConnection | SerializationFailure | UnableToSendCommand,
+            _
+        )
+    )
+}
+
+/// How long a duplicate waits for its first attempt; it holds no connection meanwhile.
+pub(crate) struct Patience {
+    until: Option<Instant>,
+    pause: Duration,
+}
+
+impl Patience {
+    const FIRST_PAUSE: Duration = Duration::from_millis(25);
+    const LONGEST_PAUSE: Duration = Duration::from_millis(400);
+
+    pub(crate) fn new(rule: InFlight) -> Self {
+        Self {
+            until: match rule {
+                InFlight::Reject => None,
+                InFlight::Wait(time) => Some(Instant::now() + time),
+            },
+            pause: Self::FIRST_PAUSE,
+        }
+    }
+
+    /// Waits for the first attempt of this process.
+    async fn outlast<C: Backend>(
+        &self,
+        operation: &Operation<C>,
+        over: impl Future<Output = ()>,
+    ) -> Result<(), Problem> {
+        if let Some(until) = self.until
+            && timeout_at(until, over).await.is_ok()
+        {
+            return Ok(());
+        }
+        operation.tell("in_flight");
+        Err(Problem::in_flight())
+    }
+
+    /// Waits before the database is asked again about the first attempt of another process.
+    async fn pause<C: Backend>(&mut self, operation: &Operation<C>) -> Result<(), Problem> {
+        if let Some(until) = self.until
+            && Instant::now() < until
+        {
+            sleep_until(until.min(Instant::now() + self.pause)).await;
+            self.pause = Self::LONGEST_PAUSE.min(self.pause * 2);
+            return Ok(());
+        }
+        operation.tell("in_flight");
+        Err(Problem::in_flight())
+    }
+}
