@@ -93,7 +93,7 @@ pub(crate) fn in_flight(value: &Value) -> syn::Result<InFlight> {
     match text.split_once(char::is_whitespace) {
         Some(("wait", length)) => duration::parse(length)
             .map(InFlight::Wait)
-            .map_err(|why| value.refuse(why)),
+            .map_err(|why| value.refuse(format_args!("waits for a time that {why}"))),
         None if text == "reject" => Ok(InFlight::Reject),
         None if text == "wait" => {
             Err(value.refuse("does not say how long to wait: write \"wait 2s\""))

@@ -22,7 +22,7 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let mut sum = Duration::ZERO;
     let mut rest = text.trim();
     if rest.is_empty() {
-        return Err(malformed(text));
+        return Err(malformed());
     }
     while !rest.is_empty() {
         let (number, behind) = split(rest, |c| c.is_ascii_digit() || c == '.');
@@ -30,7 +30,7 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
         rest = behind.trim_start();
         let unit_forgotten = rest.is_empty() || rest.starts_with(|c: char| c.is_ascii_digit());
         if !number.contains(|c: char| c.is_ascii_digit()) || (unit.is_empty() && !unit_forgotten) {
-            return Err(malformed(text));
+            return Err(malformed());
         }
         let part = part(number, unit)?;
         sum = sum.checked_add(part).ok_or_else(too_long)?;
@@ -87,14 +87,12 @@ fn part(number: &str, unit: &str) -> Result<Duration, String> {
         }
         DurationError::NumberOverflow if number.contains('.') => too_fine(),
         DurationError::NumberOverflow => too_long(),
-        _ => malformed(&format!("{number}{unit}")),
+        _ => malformed(),
     })
 }
 
-fn malformed(text: &str) -> String {
-    format!(
-        "does not understand \"{text}\": write numbers with their units, such as \"24h\" or \"1h 30m\""
-    )
+fn malformed() -> String {
+    "is not a duration: write numbers with their units, such as \"24h\" or \"1h 30m\"".to_owned()
 }
 
 fn too_long() -> String {

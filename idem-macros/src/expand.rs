@@ -58,7 +58,12 @@ pub(crate) fn expand(handler: Handler) -> TokenStream {
     let visibility = function.vis.clone();
     let name = function.sig.ident.clone();
     let policy = declaration(&policy, &name, &arguments);
-    let run = closure(&function, &arguments);
+    let closure = closure(&function, &arguments);
+    // A parameter that is no extractor, or no connection, is reported where the parameters are written.
+    let at_parameters = span.located_at(function.sig.paren_token.span.join());
+    let call = quote_spanned! {at_parameters=>
+        ::idem_runtime::private::run(__incoming, #policy, #closure).await
+    };
     let inner = ItemFn {
         attrs: attributes.inner,
         vis: Visibility::Inherited,
@@ -71,7 +76,7 @@ pub(crate) fn expand(handler: Handler) -> TokenStream {
             __incoming: ::idem_runtime::private::Incoming,
         ) -> ::idem_runtime::private::HttpResponse {
             #inner
-            ::idem_runtime::private::run(__incoming, #policy, #run).await
+            #call
         }
     }
 }
@@ -109,14 +114,16 @@ fn closure(function: &ItemFn, arguments: &Arguments) -> TokenStream {
         ReturnType::Type(_, ty) => span.located_at(ty.span()),
         ReturnType::Default => span,
     };
-    let respond = quote_spanned!(at_output=> ::idem_runtime::private::respond);
+    let respond = quote_spanned! {at_output=>
+        ::idem_runtime::private::respond(#name(#(#passed),*).await, __request)
+    };
 
     quote_spanned! {span=>
         async |
             #variables: #types,
             __connection: &mut #connection,
             __request: &::idem_runtime::private::HttpRequest,
-        | #respond(#name(#(#passed),*).await, __request)
+        | #respond
     }
 }
 

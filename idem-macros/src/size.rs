@@ -25,7 +25,7 @@ pub(crate) fn parse(text: &str) -> Result<u32, String> {
         ));
     }
     let size = text.parse::<ByteSize>().map_err(|_| {
-        format!("does not understand \"{text}\": write a number and a unit, such as \"64KiB\" or \"2MiB\"")
+        "is not a size: write a number and a unit, such as \"64KiB\" or \"2MiB\"".to_owned()
     })?;
     match u32::try_from(size.as_u64()) {
         Ok(0) => Err("cannot be zero: write at least \"1B\"".to_owned()),

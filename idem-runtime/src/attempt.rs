@@ -23,6 +23,8 @@ pub(crate) enum Attempt {
     Answered(HttpResponse),
     /// Nothing is committed, or nobody knows.
     Failed(Problem),
+    /// Nothing is committed, and the connection must be closed unseen.
+    Abandoned(Problem),
     /// Somebody else recorded the key first; nothing of this run is left.
     Taken,
     /// Nothing is left, and another run may succeed.
@@ -151,7 +153,7 @@ where
         Ran::TimedOut => {
             tracing::error!(endpoint = operation.endpoint, "the handler timed out");
             C::abandon(connection, canceller).await;
-            Err(Attempt::Failed(Problem::timed_out()))
+            Err(Attempt::Abandoned(Problem::timed_out()))
         }
     }
 }
@@ -196,7 +198,7 @@ async fn supervise<T>(deadline: Instant, future: impl Future<Output = T>) -> Ran
         Ok(Ok(value)) => Ran::Finished(value),
         Ok(Err(_)) => Ran::Panicked,
         Err(_) => {
-            // diesel-async panics when a statement on SQLite is dropped on a worker of actix; the
+            // On a worker of actix diesel-async panics where a statement on SQLite is dropped. The
             // statement itself goes on, and whoever rolls back queues behind it.
             let _dropped = std::panic::catch_unwind(AssertUnwindSafe(move || drop(running)));
             Ran::TimedOut

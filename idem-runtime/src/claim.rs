@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use crate::inflight::{Entered, First};
 use crate::operation::{Keyed, Operation};
 use crate::policy::InFlight;
-use crate::pool::Lease;
+use crate::pool::{self, Lease};
 use crate::problem::Problem;
 use crate::store::{Backend, Claimed, Record};
 
@@ -41,6 +41,11 @@ impl<C> Ours<C> {
     pub(crate) fn give_back(self) -> First {
         drop(self.connection);
         self.first
+    }
+
+    /// Closes the connection; the next request of the key is let in.
+    pub(crate) fn discard(self) {
+        pool::discard(self.connection);
     }
 }
 

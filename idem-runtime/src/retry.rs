@@ -42,14 +42,14 @@ use crate::problem::{DEFAULT_BASE, Problem};
 /// # assert_eq!(response.status(), 500);
 /// ```
 #[derive(Debug)]
-pub struct Retry(Box<dyn std::error::Error>);
+pub struct Retry(Box<dyn std::error::Error + Send + Sync>);
 
 /// What `Retry` leaves on its response, so that the runtime finds it under any error type.
 struct Asked;
 
 impl Retry {
     /// Asks to be run again because of this.
-    pub fn new(source: impl Into<Box<dyn std::error::Error>>) -> Self {
+    pub fn new(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self(source.into())
     }
 

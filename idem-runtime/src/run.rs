@@ -14,6 +14,7 @@ use crate::idempotency::{Idempotency, Settings};
 use crate::key::{self, IdempotencyKey, KeyError};
 use crate::operation::{Keyed, Operation, Refusal};
 use crate::policy::{IdempotencyPolicy, KeyRule};
+use crate::pool;
 use crate::private::Incoming;
 use crate::problem::{DEFAULT_BASE, Problem};
 use crate::store::Backend;
@@ -143,6 +144,10 @@ where
             Settled::Recorded(record) => return Ok(operation.answer_from(keyed, &record)?),
         };
         let ended = attempt::protected(operation, keyed, &mut ours, arguments, handler).await;
+        if let Attempt::Abandoned(problem) = ended {
+            ours.discard();
+            return Err(problem.into());
+        }
         let first = ours.give_back();
         match ended {
             Attempt::Recorded(answer, record) => {
@@ -150,7 +155,7 @@ where
                 return Ok(answer);
             }
             Attempt::Answered(answer) => return Ok(answer),
-            Attempt::Failed(problem) => return Err(problem.into()),
+            Attempt::Failed(problem) | Attempt::Abandoned(problem) => return Err(problem.into()),
             Attempt::Again(_) if retries > 0 => retries -= 1,
             Attempt::Again(answer) => return Ok(answer),
             Attempt::Taken => {}
@@ -180,6 +185,10 @@ where
                 return Ok(answer);
             }
             Attempt::Failed(problem) => return Err(problem.into()),
+            Attempt::Abandoned(problem) => {
+                pool::discard(connection);
+                return Err(problem.into());
+            }
             Attempt::Taken => return Err(Problem::handler_failed().into()),
         }
     }

@@ -23,6 +23,7 @@ pub struct Launch {
     pool: u32,
     workers: u32,
     arguments: Vec<String>,
+    environment: Vec<(String, String)>,
 }
 
 /// The application, running. Killed when dropped.
@@ -52,6 +53,7 @@ impl Launch {
             pool: 4,
             workers: 2,
             arguments: Vec::new(),
+            environment: Vec::new(),
         }
     }
 
@@ -83,6 +85,13 @@ impl Launch {
         self
     }
 
+    /// One more variable.
+    #[must_use]
+    pub fn environment(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
     /// Runs it, until it says that it listens.
     pub async fn start(&self) -> App {
         let mut child = Command::new(&self.program)
@@ -94,6 +103,7 @@ impl Launch {
                 &self.workers.to_string(),
             ])
             .args(&self.arguments)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -199,6 +209,18 @@ impl App {
         self.child.kill().await.expect("killed");
     }
 
+    /// SIGTERM.
+    pub async fn terminate(&self) {
+        let process = self.child.id().expect("it runs").to_string();
+        let script = ["-c", r#"kill -TERM "$1""#, "sh", &process];
+        let status = Command::new("sh")
+            .args(script)
+            .status()
+            .await
+            .expect("a shell");
+        assert!(status.success(), "kill says {status}");
+    }
+
     /// Waits until it has ended by itself.
     pub async fn ended(mut self) -> ExitStatus {
         timeout(PATIENCE, self.child.wait())
@@ -235,6 +257,7 @@ impl Log {
     }
 }
 
-async fn send(address: SocketAddr, request: &Request) -> io::Result<Response> {
+/// Sends a request on a new connection.
+pub async fn send(address: SocketAddr, request: &Request) -> io::Result<Response> {
     Connection::open(address).await?.send(request).await
 }

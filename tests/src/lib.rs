@@ -10,7 +10,7 @@ mod proxy;
 mod stage;
 mod together;
 
-pub use app::{App, Effects, Launch};
+pub use app::{App, Effects, Launch, send};
 pub use database::{Backend, Database};
 pub use http::{Connection, Request, Response};
 pub use proxy::{Cut, Proxy, Sent};

@@ -53,21 +53,21 @@ impl Stage {
 #[macro_export]
 macro_rules! on_both {
     ($($case:ident),+ $(,)?) => {
-        $crate::on_postgres! { $($case),+ }
-        $crate::on_sqlite! { $($case),+ }
+        $crate::__stamp! { postgres Postgres $($case)+ }
+        $crate::__stamp! { sqlite Sqlite $($case)+ }
     };
 }
 
 /// [`on_both!`] for what can only happen on PostgreSQL.
 #[macro_export]
 macro_rules! on_postgres {
-    ($($case:ident),+ $(,)?) => { $crate::__stamp! { postgres Postgres $($case)+ } };
+    ($($case:ident),+ $(,)?) => { $crate::__stamp! { postgres_only Postgres $($case)+ } };
 }
 
 /// [`on_both!`] for what can only happen on SQLite.
 #[macro_export]
 macro_rules! on_sqlite {
-    ($($case:ident),+ $(,)?) => { $crate::__stamp! { sqlite Sqlite $($case)+ } };
+    ($($case:ident),+ $(,)?) => { $crate::__stamp! { sqlite_only Sqlite $($case)+ } };
 }
 
 #[doc(hidden)]

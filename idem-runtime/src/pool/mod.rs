@@ -10,6 +10,7 @@ mod setup;
 
 use std::fmt;
 use std::ops::DerefMut;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use futures_util::future::BoxFuture;
 
@@ -29,7 +30,8 @@ pub trait ConnectionPool<C>: Send + Sync + 'static {
     /// Waits for a connection.
     ///
     /// Whoever implements this must close a connection that comes back with an open transaction,
-    /// at once and not at its next use: an open transaction holds locks.
+    /// at once and not at its next use: an open transaction holds locks. One that comes back while
+    /// the thread is panicking must be closed without being looked at.
     ///
     /// # Errors
     ///
@@ -52,5 +54,19 @@ impl LendError {
 impl<C> fmt::Debug for dyn ConnectionPool<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ConnectionPool")
+    }
+}
+
+/// Closes a connection that nobody may look at any more: on SQLite diesel-async panics if a statement
+/// is still winding down on its blocking thread.
+///
+/// Both pools take a connection that comes back in a panic for broken, so this makes one, without
+/// its message. Where a panic ends the process, the pool has to look.
+pub(crate) fn discard<C>(lease: Lease<C>) {
+    if cfg!(panic = "unwind") {
+        let _unwound = catch_unwind(AssertUnwindSafe(move || {
+            let _lease = lease;
+            resume_unwind(Box::new(()));
+        }));
     }
 }

@@ -41,12 +41,15 @@ impl Response {
         self.header("Idempotent-Replayed") == Some("true")
     }
 
-    /// Everything that a first answer and its replay must have in common: all but the date and the marker.
+    /// Everything that a first answer and its replay must have in common: all but the date and the marker. The order
+    /// of different names says nothing; repeats of one name stay in order.
     pub fn comparable(&self) -> Self {
         let mut copy = self.clone();
         copy.headers.retain(|(name, _)| {
             !name.eq_ignore_ascii_case("date") && !name.eq_ignore_ascii_case("idempotent-replayed")
         });
+        copy.headers
+            .sort_by_key(|(name, _)| name.to_ascii_lowercase());
         copy
     }
 

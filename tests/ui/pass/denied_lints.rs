@@ -1,4 +1,5 @@
 //! An expansion gives no lint anything to complain about.
+#![forbid(unsafe_code)]
 #![deny(
     warnings,
     missing_docs,
@@ -8,7 +9,6 @@
     rust_2021_compatibility,
     rust_2024_compatibility,
     future_incompatible,
-    unsafe_code,
     unreachable_pub,
     unused_qualifications,
     unused_results,

@@ -6,8 +6,8 @@ use idem_runtime::idempotent;
 
 const __POLICY: &str = "policy";
 
-#[allow(non_camel_case_types)]
-struct __incoming;
+#[allow(dead_code)]
+fn __incoming() {}
 
 fn run() -> &'static str {
     "run"
@@ -37,7 +37,6 @@ async fn r#move(__policy: String, conn: &mut AsyncPgConnection) -> HttpResponse 
 }
 
 fn main() {
-    let _ = __incoming;
     let _ = App::new()
         .route("/a", web::post().to(handler))
         .route("/b", web::post().to(r#move));

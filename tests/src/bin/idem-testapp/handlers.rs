@@ -9,6 +9,8 @@ use actix_web::dev::Payload;
 use actix_web::error::ErrorUnprocessableEntity;
 use actix_web::{Error, FromRequest, HttpRequest, web};
 
+use futures_util::StreamExt;
+
 use crate::script::Script;
 use crate::tools::Tools;
 
@@ -28,6 +30,25 @@ impl FromRequest for Fussy {
                 return Err(ErrorUnprocessableEntity("not today"));
             }
             Ok(Self(script))
+        })
+    }
+}
+
+/// The body as the wire sent it: nothing is inflated here.
+pub(crate) struct Wire(Vec<u8>);
+
+impl FromRequest for Wire {
+    type Error = Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, Error>>>>;
+
+    fn from_request(_: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let mut payload = payload.take();
+        Box::pin(async move {
+            let mut bytes = Vec::new();
+            while let Some(piece) = payload.next().await {
+                bytes.extend(piece?);
+            }
+            Ok(Self(bytes))
         })
     }
 }
@@ -76,7 +97,7 @@ macro_rules! stamp {
             use actix_web::{HttpResponse, post, web};
             use idem_runtime::idempotent;
 
-            use super::{Fussy, form_text};
+            use super::{Fussy, Wire, form_text};
             use crate::failure::Failure;
             use crate::play::{count_and_play, digest, play};
             use crate::script::Script;
@@ -103,6 +124,7 @@ macro_rules! stamp {
                 form "/form" web::Form<BTreeMap<String, String>>, |form| form_text(&form).into_bytes();
                 bytes "/bytes" web::Bytes, |bytes| bytes.to_vec();
                 text "/text" String, String::into_bytes;
+                wire "/wire" Wire, |wire| wire.0;
                 json "/json" web::Json<serde_json::Value>, |json| {
                     // A handler may change what it got: the fingerprint is that of the wire.
                     let mut value = json.into_inner();
@@ -142,6 +164,7 @@ macro_rules! stamp {
                     .service(form)
                     .service(bytes)
                     .service(text)
+                    .service(wire)
                     .service(json)
                     .service(fussy)
                     .configure(more_routes);

@@ -42,6 +42,8 @@ struct Arguments {
     max_operations: Option<usize>,
     #[arg(long, hide = true)]
     prepared_records: bool,
+    #[arg(long, hide = true, default_value_t = 5)]
+    shutdown_timeout_s: u64,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -39,6 +39,7 @@ pub(crate) async fn play(
         Some(Fail::Stream) => Ok(script.streamed()),
         Some(Fail::Sized) => Ok(script.sized()),
         Some(Fail::Endless) => Ok(script.endless()),
+        Some(Fail::Stalled) => Ok(script.stalled()),
         Some(Fail::Exit) => process::exit(3),
     }
 }

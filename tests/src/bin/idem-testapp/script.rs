@@ -4,7 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::web::Bytes;
 use actix_web::{HttpResponse, HttpResponseBuilder};
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use serde::Deserialize;
 
 const PIECES: usize = 7;
@@ -54,6 +54,8 @@ pub(crate) enum Fail {
     Sized,
     /// A stream without an end.
     Endless,
+    /// A stream that stops sending.
+    Stalled,
     Exit,
 }
 
@@ -123,6 +125,11 @@ impl Script {
         let piece = || Ok::<_, actix_web::Error>(Bytes::from_static(&[b'.'; 1024]));
         self.head(self.status())
             .streaming(stream::repeat_with(piece))
+    }
+
+    pub(crate) fn stalled(&self) -> HttpResponse {
+        let forever = stream::iter(self.pieces()).chain(stream::pending());
+        self.head(self.status()).streaming(forever)
     }
 
     fn pieces(&self) -> Vec<Result<Bytes, actix_web::Error>> {

@@ -47,7 +47,9 @@ macro_rules! serve {
             if let Some(workers) = arguments.workers {
                 server = server.workers(workers);
             }
-            let server = server.shutdown_timeout(5).bind(arguments.listen)?;
+            let server = server
+                .shutdown_timeout(arguments.shutdown_timeout_s)
+                .bind(arguments.listen)?;
             let address = server.addrs().first().copied().ok_or("nothing listens")?;
             println!("listening on http://{address}");
             Ok(server.run().await?)

@@ -1,0 +1,306 @@
+//! The process dies, or the connection, at every point: no effect without its record, no record without its effect.
+
+use std::os::unix::process::ExitStatusExt;
+
+use idem_tests::{App, Cut, Response, Stage, on_both, on_postgres};
+use serde_json::{Value, json};
+
+use crate::asking::{ask, assert_replay, marking, settled};
+
+const SIGKILL: i32 = 9;
+const FAR_TOO_MANY: u32 = 100;
+
+on_both! {
+    killed_at_every_boundary,
+    killed_at_every_boundary_of_a_warm_connection,
+    killed_at_every_boundary_of_a_remembered_error,
+    the_process_exits_in_the_handler,
+    the_record_cannot_be_written,
+    the_commit_fails,
+}
+
+on_postgres! {
+    cut_at_every_statement,
+    cut_at_the_commit_is_an_unknown_outcome,
+    cut_at_the_commit_of_a_prepared_record,
+    idle_connections_that_died_are_not_noticed,
+}
+
+async fn killed_at_every_boundary(stage: &Stage) {
+    for at in 1..FAR_TOO_MANY {
+        let victim = stage.start().await;
+        let Some(script) = kill(stage, victim, at, 201).await else {
+            eprintln!("BOUNDARIES {at}");
+            assert!(at > 6, "only {at} boundaries");
+            return;
+        };
+        let restarted = stage.start().await;
+        assert_recovers(stage, &restarted, at, &script).await;
+    }
+    panic!("never got through");
+}
+
+async fn killed_at_every_boundary_of_a_warm_connection(stage: &Stage) {
+    let mut app = stage.app().pool(1).start().await;
+    for at in 1..FAR_TOO_MANY {
+        let warm = app
+            .send(&ask(
+                "/account/script",
+                &format!("warm{at}"),
+                &marking("warm"),
+            ))
+            .await;
+        assert_eq!(warm.status, 201);
+        let Some(script) = kill(stage, app, at, 201).await else {
+            eprintln!("BOUNDARIES {at}");
+            assert!(at > 4, "only {at} boundaries");
+            return;
+        };
+        app = stage.app().pool(1).start().await;
+        assert_recovers(stage, &app, at, &script).await;
+    }
+    panic!("never got through");
+}
+
+async fn killed_at_every_boundary_of_a_remembered_error(stage: &Stage) {
+    for at in 1..FAR_TOO_MANY {
+        let victim = stage.start().await;
+        let Some(script) = kill(stage, victim, at, 404).await else {
+            eprintln!("BOUNDARIES {at}");
+            assert!(at > 6, "only {at} boundaries");
+            return;
+        };
+        let restarted = stage.start().await;
+        assert_recovers(stage, &restarted, at, &script).await;
+    }
+    panic!("never got through");
+}
+
+/// Lets the process die at a boundary; nothing if it answers before it comes to that one.
+async fn kill(stage: &Stage, victim: App, at: u32, status: u16) -> Option<Value> {
+    let script = json!({
+        "label": format!("kill{at}"), "effects": 2, "status": status, "body": "done", "headers": [["X-At", "here"]],
+    });
+    victim.arm(at).await;
+    let answer = victim
+        .try_send(&ask("/account/script", &format!("kill{at}"), &script))
+        .await;
+    if let Ok(answer) = answer {
+        assert_eq!(answer.status, status);
+        return None;
+    }
+    assert_eq!(victim.ended().await.signal(), Some(SIGKILL));
+    let found = both(stage, at).await;
+    eprintln!("{:?} {at} {status}: {found}", stage.backend());
+    let whole = if status < 400 { "2:1" } else { "0:1" };
+    assert!(
+        found == "0:0" || found == whole,
+        "effects and records at boundary {at}: {found}"
+    );
+    Some(script)
+}
+
+/// Effects and records, as one snapshot sees them.
+async fn both(stage: &Stage, at: u32) -> String {
+    let query = format!(
+        "SELECT (SELECT count(*) FROM effects WHERE label = 'kill{at}') || ':' ||
+                (SELECT count(*) FROM idempotency_keys WHERE key = 'kill{at}')"
+    );
+    stage.database.text(&query).await.expect("a row")
+}
+
+async fn assert_recovers(stage: &Stage, app: &App, at: u32, script: &Value) {
+    let request = ask("/account/script", &format!("kill{at}"), script);
+    let retry = settled(app, &request).await;
+    assert_eq!(
+        u64::from(retry.status),
+        script["status"].as_u64().unwrap(),
+        "{}",
+        retry.text()
+    );
+    assert_eq!(
+        (retry.text().as_str(), retry.header("X-At")),
+        ("done", Some("here"))
+    );
+    let again = app.send(&request).await;
+    assert!(again.is_replay());
+    assert_eq!(again.comparable(), retry.comparable());
+    let whole = if retry.status < 400 { "2:1" } else { "0:1" };
+    assert_eq!(both(stage, at).await, whole, "boundary {at}");
+}
+
+async fn the_process_exits_in_the_handler(stage: &Stage) {
+    let app = stage.start().await;
+    let script = json!({ "label": "exit", "fail": "exit" });
+    assert!(
+        app.try_send(&ask("/account/script", "k", &script))
+            .await
+            .is_err()
+    );
+    assert_eq!(app.ended().await.code(), Some(3));
+    let app = stage.start().await;
+    // Nothing is left, not even what the key was used for.
+    let other = settled(&app, &ask("/account/script", "k", &marking("other"))).await;
+    assert_eq!((other.status, other.is_replay()), (201, false));
+    assert_eq!(stage.database.effects("exit").await, 0);
+}
+
+async fn the_record_cannot_be_written(stage: &Stage) {
+    let app = stage.app().pool(1).start().await;
+    for status in [201, 404] {
+        let label = format!("unrecorded{status}");
+        let request = ask(
+            "/account/script",
+            &label,
+            &json!({ "label": label, "status": status }),
+        );
+        stage.database.refuse_to_record().await;
+        let failed = app.send(&request).await;
+        assert!(failed.status >= 500, "{failed:?}");
+        assert_eq!(failed.json()["retryable"], true);
+        assert_eq!(stage.database.effects(&label).await, 0);
+        assert_eq!(stage.database.open_transactions().await, 0);
+        stage.database.let_record().await;
+        let retry = app.send(&request).await;
+        assert_eq!((retry.status, retry.is_replay()), (status, false));
+        assert_replay(&retry, &app.send(&request).await);
+    }
+    assert_eq!(stage.database.effects("unrecorded201").await, 1);
+    assert_eq!(stage.database.effects("unrecorded404").await, 0);
+    assert_eq!(stage.database.records().await, 2);
+}
+
+/// A deferred constraint is checked at COMMIT: everything is known to be rolled back.
+async fn the_commit_fails(stage: &Stage) {
+    let app = stage.app().pool(1).start().await;
+    stage
+        .database
+        .execute(
+            "CREATE TABLE parents (id BIGINT PRIMARY KEY);
+             CREATE TABLE children (parent BIGINT REFERENCES parents (id) DEFERRABLE INITIALLY DEFERRED);",
+        )
+        .await;
+    let script =
+        json!({ "label": "deferred", "sql": "INSERT INTO children VALUES (1)", "status": 201 });
+    let request = ask("/account/script", "k", &script);
+    app.send(&request)
+        .await
+        .assert_problem(500, "handler-failed", true);
+    assert_eq!(stage.database.effects("deferred").await, 0);
+    assert_eq!(stage.database.records().await, 0);
+    assert_eq!(stage.database.open_transactions().await, 0);
+    stage
+        .database
+        .execute("INSERT INTO parents VALUES (1)")
+        .await;
+    let retry = app.send(&request).await;
+    assert_eq!((retry.status, retry.is_replay()), (201, false));
+    assert_eq!(stage.database.effects("deferred").await, 1);
+}
+
+async fn cut_at_every_statement(stage: &Stage) {
+    let (app, proxy) = stage.start_behind_proxy().await;
+    assert_eq!(
+        app.send(&ask("/account/script", "warm", &marking("warm")))
+            .await
+            .status,
+        201
+    );
+    proxy.clear();
+    assert_eq!(
+        app.send(&ask("/account/script", "warm2", &marking("warm")))
+            .await
+            .status,
+        201
+    );
+    let statements: Vec<_> = proxy.sent().into_iter().map(|sent| sent.sql).collect();
+    eprintln!("STATEMENTS {statements:#?}");
+    assert!(statements.len() >= 4, "{statements:?}");
+    for (number, sql) in statements.into_iter().enumerate() {
+        // The record's values differ from request to request; its first words do not.
+        let text: String = sql.chars().take(40).collect();
+        for cut in [Cut::Before(text.clone()), Cut::After(text.clone())] {
+            let label = format!("cut{number}{}", matches!(cut, Cut::After(_)));
+            let request = ask("/account/script", &label, &marking(&label));
+            proxy.cut(cut.clone());
+            let answer = app.send(&request).await;
+            assert!(!proxy.is_cut_pending(), "nothing like {text} was sent");
+            let has_failed = matches!(answer.status, 500 | 503);
+            assert!(has_failed || answer.status == 201, "{cut:?}: {answer:?}");
+            eprintln!("{cut:?}: {} {}", answer.status, answer.text());
+            let retry = settled(&app, &request).await;
+            assert_eq!(retry.status, 201, "{cut:?}: {}", retry.text());
+            assert_eq!(stage.database.effects(&label).await, 1, "{cut:?}");
+        }
+    }
+}
+
+async fn cut_at_the_commit_is_an_unknown_outcome(stage: &Stage) {
+    let (app, proxy) = stage.start_behind_proxy().await;
+    proxy.cut(Cut::After("COMMIT".into()));
+    let (unknown, retry) = ask_through_cut(&app, "committed").await;
+    assert_unknown(&unknown);
+    assert!(retry.is_replay(), "it was committed");
+    proxy.cut(Cut::Before("COMMIT".into()));
+    let (unknown, retry) = ask_through_cut(&app, "lost").await;
+    assert_unknown(&unknown);
+    assert!(!retry.is_replay(), "it was not committed");
+    for label in ["committed", "lost"] {
+        assert_eq!(stage.database.effects(label).await, 1);
+    }
+}
+
+async fn cut_at_the_commit_of_a_prepared_record(stage: &Stage) {
+    let proxy = idem_tests::Proxy::to(&stage.database).await;
+    let app = stage
+        .app()
+        .pool(1)
+        .database_url(proxy.url())
+        .argument("--prepared-records")
+        .start()
+        .await;
+    proxy.cut(Cut::After("COMMIT".into()));
+    let (unknown, retry) = ask_through_cut(&app, "prepared").await;
+    assert_unknown(&unknown);
+    assert!(retry.is_replay(), "it was committed");
+    assert_eq!(stage.database.effects("prepared").await, 1);
+}
+
+async fn ask_through_cut(app: &App, label: &str) -> (Response, Response) {
+    let request = ask("/account/script", label, &marking(label));
+    let unknown = app.send(&request).await;
+    (unknown, settled(app, &request).await)
+}
+
+#[track_caller]
+fn assert_unknown(answer: &Response) {
+    answer.assert_problem(503, "idempotency-store-unavailable", true);
+    assert!(answer.header("Retry-After").is_some());
+}
+
+/// After a restart of the server a pool is full of connections that are dead.
+async fn idle_connections_that_died_are_not_noticed(stage: &Stage) {
+    let proxy = idem_tests::Proxy::to(&stage.database).await;
+    let app = stage.app().pool(3).database_url(proxy.url()).start().await;
+    let running: Vec<_> = (0..3)
+        .map(|index| {
+            app.send_in_background(&ask("/account/script", &format!("warm{index}"), &gated()))
+        })
+        .collect();
+    app.reached("warm", 3).await;
+    app.open_gate("warm").await;
+    for answer in running {
+        assert_eq!(answer.await.unwrap().status, 201);
+    }
+    proxy.take_down();
+    proxy.bring_up();
+    let answer = app
+        .send(&ask("/account/script", "k", &marking("after")))
+        .await;
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    assert_eq!(stage.database.effects("after").await, 1);
+}
+
+fn gated() -> Value {
+    crate::asking::gated("warm")
+}

@@ -1,0 +1,20 @@
+//! The contract, case by case, on every backend where a case can happen. One binary, so that it is linked once.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod asking;
+mod cancel;
+mod crash;
+mod fingerprint;
+mod keys;
+mod operating;
+mod prune;
+mod races;
+mod remembering;
+mod replay;
+mod scopes;
+mod statuses;
+mod storable;
+mod timeout;
+mod twice;
+mod wire;

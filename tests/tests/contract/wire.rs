@@ -1,0 +1,184 @@
+//! What PostgreSQL is told, read off the wire: how many round trips, and in which order.
+
+use std::time::Duration;
+
+use diesel_async::{AsyncConnection, AsyncPgConnection, RunQueryDsl};
+use idem_tests::{App, Proxy, Sent, Stage, on_postgres};
+
+use crate::asking::{ask, marking};
+
+/// Longer than a client that is not waiting for an answer takes to send the rest.
+const QUIET: Duration = Duration::from_millis(60);
+const SAMPLES: usize = 5;
+
+on_postgres! {
+    no_more_round_trips_than_bare,
+    in_order_on_a_cold_and_on_a_warm_connection,
+    in_order_with_prepared_records,
+    a_replay_is_one_round_trip_before_its_end,
+}
+
+diesel::table! {
+    effects (id) {
+        id -> BigInt,
+        label -> Text,
+    }
+}
+
+async fn no_more_round_trips_than_bare(stage: &Stage) {
+    let (app, proxy) = stage.start_behind_proxy().await;
+    assert_eq!(
+        app.send(&ask("/account/script", "warm", &marking("warm")))
+            .await
+            .status,
+        201
+    );
+    proxy.hold(QUIET);
+    let protected = fewest(&proxy, async |sample| {
+        let key = format!("k{sample}");
+        assert_eq!(
+            app.send(&ask("/account/script", &key, &marking("counted")))
+                .await
+                .status,
+            201
+        );
+    })
+    .await;
+    let mut connection = AsyncPgConnection::establish(proxy.url()).await.unwrap();
+    bare(&mut connection).await;
+    let bare = fewest(&proxy, async |_| bare(&mut connection).await).await;
+    eprintln!("PROTECTED {protected} BARE {bare}");
+    assert!(
+        protected <= bare,
+        "{protected} round trips, {bare} without protection:\n{:#?}",
+        proxy.sent()
+    );
+}
+
+/// The fewest of several tries: a slow machine can only make them look like more.
+async fn fewest(proxy: &Proxy, mut run: impl AsyncFnMut(usize)) -> usize {
+    let mut fewest = usize::MAX;
+    for sample in 0..SAMPLES {
+        proxy.clear();
+        run(sample).await;
+        fewest = fewest.min(proxy.round_trips());
+    }
+    fewest
+}
+
+/// `BEGIN; work; COMMIT`, as diesel does it.
+async fn bare(connection: &mut AsyncPgConnection) {
+    use diesel::ExpressionMethods;
+    let insert = async |connection: &mut AsyncPgConnection| {
+        diesel::insert_into(effects::table)
+            .values(effects::label.eq("bare"))
+            .execute(connection)
+            .await
+    };
+    connection.transaction(insert).await.unwrap();
+}
+
+async fn in_order_on_a_cold_and_on_a_warm_connection(stage: &Stage) {
+    let (app, proxy) = stage.start_behind_proxy().await;
+    in_order(&app, &proxy).await;
+}
+
+async fn in_order_with_prepared_records(stage: &Stage) {
+    let proxy = Proxy::to(&stage.database).await;
+    let app = stage
+        .app()
+        .pool(1)
+        .database_url(proxy.url())
+        .argument("--prepared-records")
+        .start()
+        .await;
+    in_order(&app, &proxy).await;
+}
+
+/// Cold first. Answers are held back so that whatever is sent without waiting is sent before them.
+async fn in_order(app: &App, proxy: &Proxy) {
+    proxy.hold(QUIET);
+    for (temperature, status) in [
+        ("cold", 201),
+        ("warm", 201),
+        ("cold error", 404),
+        ("warm error", 404),
+    ] {
+        proxy.clear();
+        let script = serde_json::json!({ "label": "order", "status": status });
+        let key = temperature.replace(' ', "-");
+        assert_eq!(
+            app.send(&ask("/account/script", &key, &script))
+                .await
+                .status,
+            status
+        );
+        let sent = proxy.sent();
+        eprintln!("{temperature} {sent:#?}");
+        let begin = position(&sent, |sql| sql.contains("BEGIN"));
+        let lock = position(&sent, |sql| sql.contains("pg_try_advisory_xact_lock"));
+        let look = position(&sent, is_look);
+        let work = position(&sent, |sql| sql.contains("INSERT INTO \"effects\""));
+        let record = position(&sent, |sql| {
+            sql.contains("INSERT INTO") && sql.contains("idempotency_keys")
+        });
+        let end = position(&sent, |sql| {
+            sql.contains(if status < 400 { "COMMIT" } else { "ROLLBACK" })
+        });
+        assert!(
+            begin <= lock && lock < look && look < work,
+            "{temperature}: {sent:#?}"
+        );
+        if status < 400 {
+            assert!(work < record && record <= end, "{temperature}: {sent:#?}");
+        } else {
+            assert!(work < end && end <= record, "{temperature}: {sent:#?}");
+        }
+        if record == end {
+            let sql = &sent[record].sql;
+            let (insert, commit) = (
+                sql.find("INSERT INTO"),
+                sql.find(if status < 400 { "COMMIT" } else { "ROLLBACK" }),
+            );
+            assert_eq!(insert < commit, status < 400, "{sql}");
+        } else if status < 400 {
+            // Awaited: a COMMIT that is sent beside its record may overtake it.
+            assert!(
+                sent[record].round < sent[end].round,
+                "{temperature}: {sent:#?}"
+            );
+        }
+        assert!(
+            sent.iter().all(|one| one.connection == sent[0].connection),
+            "{sent:#?}"
+        );
+    }
+}
+
+fn is_look(sql: &str) -> bool {
+    sql.contains("SELECT") && sql.contains("idempotency_keys") && !sql.contains("INSERT")
+}
+
+#[track_caller]
+fn position(sent: &[Sent], is_it: impl Fn(&str) -> bool) -> usize {
+    let found = sent.iter().position(|one| is_it(&one.sql));
+    found.unwrap_or_else(|| panic!("not sent: {sent:#?}"))
+}
+
+async fn a_replay_is_one_round_trip_before_its_end(stage: &Stage) {
+    let (app, proxy) = stage.start_behind_proxy().await;
+    let request = ask("/account/script", "k", &marking("replayed"));
+    assert_eq!(app.send(&request).await.status, 201);
+    assert!(app.send(&request).await.is_replay());
+    proxy.hold(QUIET);
+    let count = fewest(&proxy, async |_| {
+        assert!(app.send(&request).await.is_replay())
+    })
+    .await;
+    eprintln!("REPLAY {count} {:#?}", proxy.sent());
+    assert!(count <= 2, "{count} round trips: {:#?}", proxy.sent());
+    assert!(
+        proxy.sent().iter().all(|one| !one.sql.contains("INSERT")),
+        "a replay writes nothing"
+    );
+}

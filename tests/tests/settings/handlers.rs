@@ -1,0 +1,212 @@
+//! The handlers of these tests, stamped per connection type.
+
+use actix_web::body::BoxBody;
+use actix_web::{HttpResponse, ResponseError};
+use idem_runtime::Retry;
+
+/// An application's own error around ours.
+#[derive(Debug)]
+pub(crate) enum AppError {
+    Conflict(Retry),
+    Database(diesel::result::Error),
+}
+
+impl std::fmt::Display for AppError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl From<diesel::result::Error> for AppError {
+    fn from(error: diesel::result::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl ResponseError for AppError {
+    fn error_response(&self) -> HttpResponse<BoxBody> {
+        match self {
+            Self::Conflict(retry) => retry.error_response(),
+            Self::Database(_) => HttpResponse::InternalServerError().finish(),
+        }
+    }
+}
+
+macro_rules! stamp {
+    ($connection:ty) => {
+        mod handlers {
+            use std::sync::atomic::{AtomicU32, Ordering};
+
+            use actix_web::{HttpResponse, post, web};
+            use diesel_async::{AsyncConnection, RunQueryDsl};
+            use idem_runtime::{IdempotencyKey, Retry, idempotent};
+
+            use crate::handlers::AppError;
+
+            pub(crate) type Connection = $connection;
+
+            async fn mark(label: &str, connection: &mut Connection) -> Result<(), AppError> {
+                diesel::sql_query(format!("INSERT INTO marks VALUES ('{label}')"))
+                    .execute(connection)
+                    .await?;
+                Ok(())
+            }
+
+            #[post("/plain")]
+            #[idempotent(scope = "account", retain = "24h")]
+            pub(crate) async fn plain(
+                body: String,
+                connection: &mut $connection,
+            ) -> Result<HttpResponse, AppError> {
+                mark("plain", connection).await?;
+                Ok(HttpResponse::Created().body(body))
+            }
+
+            /// `inner` is rolled back, `kept` and `outer` are not; then the whole is, if the body says so.
+            #[post("/nested")]
+            #[idempotent]
+            pub(crate) async fn nested(
+                body: String,
+                connection: &mut $connection,
+            ) -> Result<HttpResponse, AppError> {
+                mark("outer", connection).await?;
+                let rolled_back = connection
+                    .transaction(async |connection| {
+                        mark("inner", connection).await?;
+                        Err::<(), _>(AppError::Database(
+                            diesel::result::Error::RollbackTransaction,
+                        ))
+                    })
+                    .await;
+                assert!(rolled_back.is_err());
+                connection
+                    .transaction(async |connection| mark("kept", connection).await)
+                    .await?;
+                match body.as_str() {
+                    "fail" => Ok(HttpResponse::UnprocessableEntity().body("no")),
+                    _ => Ok(HttpResponse::Created().body("yes")),
+                }
+            }
+
+            /// Leaves a transaction of its own open.
+            #[post("/careless")]
+            #[idempotent]
+            pub(crate) async fn careless(
+                connection: &mut $connection,
+            ) -> Result<HttpResponse, AppError> {
+                use diesel_async::TransactionManager;
+                type Manager = <$connection as AsyncConnection>::TransactionManager;
+                Manager::begin_transaction(connection).await?;
+                mark("careless", connection).await?;
+                Ok(HttpResponse::Created().finish())
+            }
+
+            /// Asks to be run again until its third run.
+            #[post("/conflict")]
+            #[idempotent(retries = 2)]
+            pub(crate) async fn conflict(
+                runs: web::Data<AtomicU32>,
+                connection: &mut $connection,
+            ) -> Result<HttpResponse, AppError> {
+                mark("conflict", connection).await?;
+                match runs.fetch_add(1, Ordering::SeqCst) {
+                    0 | 1 => Err(AppError::Conflict(Retry::new("deadlock"))),
+                    _ => Ok(HttpResponse::Created().body("third")),
+                }
+            }
+
+            /// The same without retries.
+            #[post("/conflict-once")]
+            #[idempotent]
+            pub(crate) async fn conflict_once(
+                runs: web::Data<AtomicU32>,
+                connection: &mut $connection,
+            ) -> Result<HttpResponse, Retry> {
+                mark("conflict", connection)
+                    .await
+                    .map_err(|_| Retry::new("mark"))?;
+                match runs.fetch_add(1, Ordering::SeqCst) {
+                    0 => Err(Retry::new("deadlock")),
+                    _ => Ok(HttpResponse::Created().body("second")),
+                }
+            }
+
+            #[post("/derived")]
+            #[idempotent(key = "optional")]
+            pub(crate) async fn derived(
+                key: Option<IdempotencyKey>,
+                connection: &mut $connection,
+            ) -> Result<HttpResponse, AppError> {
+                mark("derived", connection).await?;
+                Ok(HttpResponse::Ok().body(match key {
+                    Some(key) => key.derive("charge"),
+                    None => "no key".to_owned(),
+                }))
+            }
+
+            #[post("/tenant")]
+            #[idempotent(scope = "tenant")]
+            pub(crate) async fn tenant(
+                connection: &mut $connection,
+            ) -> Result<HttpResponse, AppError> {
+                mark("tenant", connection).await?;
+                Ok(HttpResponse::Created().finish())
+            }
+
+            #[post("/large")]
+            #[idempotent]
+            pub(crate) async fn large(
+                size: String,
+                connection: &mut $connection,
+            ) -> Result<HttpResponse, AppError> {
+                mark("large", connection).await?;
+                let size = size.parse().unwrap();
+                Ok(HttpResponse::Created().body("x'\\\u{e9}".repeat(size)))
+            }
+
+            /// Runs for ever, in one statement or between two.
+            #[post("/forever")]
+            #[idempotent(timeout = "1s")]
+            pub(crate) async fn forever(
+                statement: String,
+                connection: &mut $connection,
+            ) -> Result<HttpResponse, AppError> {
+                mark("forever", connection).await?;
+                if statement.is_empty() {
+                    std::future::pending::<()>().await;
+                }
+                diesel::sql_query(statement).execute(connection).await?;
+                Ok(HttpResponse::Created().finish())
+            }
+
+            /// What no attribute can see: the method comes with the route.
+            #[idempotent]
+            pub(crate) async fn unseen(
+                connection: &mut $connection,
+            ) -> Result<HttpResponse, AppError> {
+                mark("unseen", connection).await?;
+                Ok(HttpResponse::Ok().finish())
+            }
+
+            pub(crate) fn routes(config: &mut web::ServiceConfig) {
+                config
+                    .service(plain)
+                    .service(nested)
+                    .service(careless)
+                    .service(conflict)
+                    .service(conflict_once)
+                    .service(derived)
+                    .service(tenant)
+                    .service(large)
+                    .service(forever)
+                    .service(
+                        web::resource("/unseen")
+                            .route(web::get().to(unseen))
+                            .route(web::post().to(unseen)),
+                    );
+            }
+        }
+    };
+}
+
+pub(crate) use stamp;

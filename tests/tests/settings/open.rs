@@ -1,0 +1,71 @@
+//! A database with the tables of these tests, and answers taken apart.
+
+use actix_web::body::MessageBody;
+use actix_web::dev::ServiceResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::HeaderMap;
+use actix_web::test::TestRequest;
+use idem_tests::{Backend, Database};
+
+/// One test's database, with the runtime's table and `marks`.
+pub(crate) async fn database(backend: Backend) -> Database {
+    let database = Database::fresh(backend).await;
+    let files = match backend {
+        Backend::Postgres => idem_runtime::migrations::FILES_POSTGRES,
+        Backend::Sqlite => idem_runtime::migrations::FILES_SQLITE,
+    };
+    for file in files {
+        database.execute(file.up).await;
+    }
+    database
+        .execute("CREATE TABLE marks (label text NOT NULL)")
+        .await;
+    database
+}
+
+/// What a pool takes.
+pub(crate) fn address(database: &Database) -> String {
+    let url = database.url();
+    url.strip_prefix("sqlite://").unwrap_or(url).to_owned()
+}
+
+/// An attempt with a key, by the account `acme`.
+pub(crate) fn attempt(path: &str, key: &str) -> TestRequest {
+    TestRequest::post()
+        .uri(path)
+        .insert_header(("idempotency-key", key))
+        .insert_header(("x-account", "acme"))
+}
+
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    pub(crate) async fn of<B>(response: ServiceResponse<B>) -> Self
+    where
+        B: MessageBody,
+        B::Error: std::fmt::Debug,
+    {
+        let status = response.status();
+        let headers = response.headers().clone();
+        let body = actix_web::body::to_bytes(response.into_body()).await;
+        let body = String::from_utf8(body.ok().unwrap().to_vec()).unwrap();
+        Self {
+            status,
+            headers,
+            body,
+        }
+    }
+
+    pub(crate) fn code(&self) -> String {
+        let problem: serde_json::Value = serde_json::from_str(&self.body).unwrap();
+        problem["code"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn replayed(&self) -> bool {
+        self.headers.contains_key("idempotent-replayed")
+    }
+}
