@@ -26,6 +26,7 @@ const LONGEST_TUPLE: usize = 12;
 // Output:
 //
 //     #[post("/orders")]
+//     #[allow(clippy::future_not_send)]
 //     pub async fn create_order(__incoming: Incoming) -> HttpResponse {
 //         #[instrument(skip(conn))]
 //         async fn create_order(order: Json<NewOrder>, conn: &mut AsyncPgConnection) -> Result<Order, OrderError> {
@@ -72,6 +73,7 @@ pub(crate) fn expand(handler: Handler) -> TokenStream {
 
     quote_spanned! {span=>
         #(#outer)*
+        #[allow(clippy::future_not_send)]
         #visibility async fn #name(
             __incoming: ::idem_runtime::private::Incoming,
         ) -> ::idem_runtime::private::HttpResponse {

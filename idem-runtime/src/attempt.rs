@@ -118,7 +118,7 @@ where
             Attempt::Answered(response)
         }
         Err(error @ CommitError::Unknown(_)) => {
-            tracing::error!(endpoint = operation.endpoint, error = %Chain(&error));
+            tracing::error!(endpoint = operation.endpoint, error = %Chain(&error), "not committed");
             Attempt::Failed(Problem::store_unavailable().without_retry())
         }
         Err(error) => not_committed(operation, &error),
@@ -171,19 +171,18 @@ async fn undo<C: Backend>(operation: &Operation<C>, connection: &mut C) {
 }
 
 fn not_committed<C: Backend>(operation: &Operation<C>, error: &CommitError) -> Attempt {
-    match error {
-        CommitError::Taken => return Attempt::Taken,
-        CommitError::Serialization(_) => {
-            let problem = Problem::handler_failed();
-            return Attempt::Again(problem.respond(&operation.settings.problem_base));
-        }
-        CommitError::RolledBack(_) | CommitError::Unknown(_) => {}
+    if !matches!(error, CommitError::Taken) {
+        tracing::error!(endpoint = operation.endpoint, error = %Chain(error), "not committed");
     }
-    tracing::error!(endpoint = operation.endpoint, error = %Chain(error));
-    Attempt::Failed(match error {
-        CommitError::Unknown(_) => Problem::store_unavailable(),
-        _ => Problem::handler_failed(),
-    })
+    match error {
+        CommitError::Taken => Attempt::Taken,
+        CommitError::Contended(_) => {
+            let problem = Problem::handler_failed();
+            Attempt::Again(problem.respond(&operation.settings.problem_base))
+        }
+        CommitError::RolledBack(_) => Attempt::Failed(Problem::handler_failed()),
+        CommitError::Unknown(_) => Attempt::Failed(Problem::store_unavailable()),
+    }
 }
 
 enum Ran<T> {

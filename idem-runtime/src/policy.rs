@@ -33,7 +33,8 @@ pub struct IdempotencyPolicy {
     pub timeout: Duration,
     /// The isolation level of the transaction; `None` takes the database's default.
     pub isolation: Option<Isolation>,
-    /// How often the operation is run again after a serialization failure.
+    /// How often the operation is run again after its record or COMMIT was rolled back because of
+    /// other transactions, or after the handler answered with [`Retry`](crate::Retry).
     pub retries: u32,
     /// The type of the handler's connection, which names the backend.
     pub(crate) connection: fn() -> TypeId,

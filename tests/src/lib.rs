@@ -16,3 +16,8 @@ pub use http::{Connection, Request, Response};
 pub use proxy::{Cut, Proxy, Sent};
 pub use stage::Stage;
 pub use together::{all_at_once, until};
+
+/// The code in the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;

@@ -151,9 +151,10 @@ pub enum CommitError {
     /// Somebody else recorded this key first.
     #[error("the key was recorded by somebody else")]
     Taken,
-    /// The database could not serialize this transaction with others.
-    #[error("serialization failure")]
-    Serialization(#[source] Error),
+    /// Nothing is left, because of other transactions: a serialization failure, or a failure that
+    /// diesel has no kind for, such as a deadlock. Another run may succeed.
+    #[error("the transaction met others and was rolled back")]
+    Contended(#[source] Error),
     /// Nothing of the transaction is left.
     #[error("the transaction was rolled back")]
     RolledBack(#[source] Error),

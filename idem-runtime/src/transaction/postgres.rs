@@ -126,7 +126,11 @@ impl Failure {
                 CommitError::Taken
             }
             Error::DatabaseError(DatabaseErrorKind::SerializationFailure, _) => {
-                CommitError::Serialization(self.error)
+                CommitError::Contended(self.error)
+            }
+            // A deadlock (40P01) is among these: diesel-async drops the SQLSTATE.
+            Error::DatabaseError(DatabaseErrorKind::Unknown, _) if self.rolled_back => {
+                CommitError::Contended(self.error)
             }
             _ if self.rolled_back => CommitError::RolledBack(self.error),
             _ => CommitError::Unknown(self.error),

@@ -30,7 +30,6 @@ async fn killed_at_every_boundary(stage: &Stage) {
     for at in 1..FAR_TOO_MANY {
         let victim = stage.start().await;
         let Some(script) = kill(stage, victim, at, 201).await else {
-            eprintln!("BOUNDARIES {at}");
             assert!(at > 6, "only {at} boundaries");
             return;
         };
@@ -52,7 +51,6 @@ async fn killed_at_every_boundary_of_a_warm_connection(stage: &Stage) {
             .await;
         assert_eq!(warm.status, 201);
         let Some(script) = kill(stage, app, at, 201).await else {
-            eprintln!("BOUNDARIES {at}");
             assert!(at > 4, "only {at} boundaries");
             return;
         };
@@ -66,7 +64,6 @@ async fn killed_at_every_boundary_of_a_remembered_error(stage: &Stage) {
     for at in 1..FAR_TOO_MANY {
         let victim = stage.start().await;
         let Some(script) = kill(stage, victim, at, 404).await else {
-            eprintln!("BOUNDARIES {at}");
             assert!(at > 6, "only {at} boundaries");
             return;
         };
@@ -91,7 +88,6 @@ async fn kill(stage: &Stage, victim: App, at: u32, status: u16) -> Option<Value>
     }
     assert_eq!(victim.ended().await.signal(), Some(SIGKILL));
     let found = both(stage, at).await;
-    eprintln!("{:?} {at} {status}: {found}", stage.backend());
     let whole = if status < 400 { "2:1" } else { "0:1" };
     assert!(
         found == "0:0" || found == whole,
@@ -214,7 +210,6 @@ async fn cut_at_every_statement(stage: &Stage) {
         201
     );
     let statements: Vec<_> = proxy.sent().into_iter().map(|sent| sent.sql).collect();
-    eprintln!("STATEMENTS {statements:#?}");
     assert!(statements.len() >= 4, "{statements:?}");
     for (number, sql) in statements.into_iter().enumerate() {
         // The record's values differ from request to request; its first words do not.
@@ -227,7 +222,6 @@ async fn cut_at_every_statement(stage: &Stage) {
             assert!(!proxy.is_cut_pending(), "nothing like {text} was sent");
             let has_failed = matches!(answer.status, 500 | 503);
             assert!(has_failed || answer.status == 201, "{cut:?}: {answer:?}");
-            eprintln!("{cut:?}: {} {}", answer.status, answer.text());
             let retry = settled(&app, &request).await;
             assert_eq!(retry.status, 201, "{cut:?}: {}", retry.text());
             assert_eq!(stage.database.effects(&label).await, 1, "{cut:?}");

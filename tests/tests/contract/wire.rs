@@ -47,7 +47,6 @@ async fn no_more_round_trips_than_bare(stage: &Stage) {
     let mut connection = AsyncPgConnection::establish(proxy.url()).await.unwrap();
     bare(&mut connection).await;
     let bare = fewest(&proxy, async |_| bare(&mut connection).await).await;
-    eprintln!("PROTECTED {protected} BARE {bare}");
     assert!(
         protected <= bare,
         "{protected} round trips, {bare} without protection:\n{:#?}",
@@ -114,7 +113,6 @@ async fn in_order(app: &App, proxy: &Proxy) {
             status
         );
         let sent = proxy.sent();
-        eprintln!("{temperature} {sent:#?}");
         let begin = position(&sent, |sql| sql.contains("BEGIN"));
         let lock = position(&sent, |sql| sql.contains("pg_try_advisory_xact_lock"));
         let look = position(&sent, is_look);
@@ -175,7 +173,6 @@ async fn a_replay_is_one_round_trip_before_its_end(stage: &Stage) {
         assert!(app.send(&request).await.is_replay())
     })
     .await;
-    eprintln!("REPLAY {count} {:#?}", proxy.sent());
     assert!(count <= 2, "{count} round trips: {:#?}", proxy.sent());
     assert!(
         proxy.sent().iter().all(|one| !one.sql.contains("INSERT")),

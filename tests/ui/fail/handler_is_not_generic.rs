@@ -18,7 +18,10 @@ async fn over_lifetimes<'a>(_conn: &'a mut AsyncPgConnection) -> HttpResponse {
 }
 
 #[idempotent]
-async fn over_a_trait(_body: Option<impl FromRequest>, _conn: &mut AsyncPgConnection) -> HttpResponse {
+async fn over_a_trait(
+    _body: Option<impl FromRequest>,
+    _conn: &mut AsyncPgConnection,
+) -> HttpResponse {
     HttpResponse::Ok().finish()
 }
 

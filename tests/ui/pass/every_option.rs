@@ -21,7 +21,7 @@ async fn defaults(_conn: &mut AsyncPgConnection) -> HttpResponse {
     response_limit = "128KiB",
     timeout = "10s",
     isolation = "serializable",
-    retries = 3,
+    retries = 3
 )]
 async fn others(_conn: &mut AsyncPgConnection) -> HttpResponse {
     HttpResponse::Ok().finish()

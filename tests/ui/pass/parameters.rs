@@ -46,12 +46,20 @@ async fn thirteen(
     _conn: &mut AsyncPgConnection,
 ) -> String {
     let requests = [a, e, f, g, h, i, j, k, l];
-    format!("{} {b} {} {} {body}", requests.len(), c.is_some(), d.is_ok())
+    format!(
+        "{} {b} {} {} {body}",
+        requests.len(),
+        c.is_some(),
+        d.is_ok()
+    )
 }
 
 fn main() {
     let _ = App::new()
         .route("/a", web::post().to(connection_alone))
-        .route("/b/{account}/{id}", web::post().to(connection_in_the_middle))
+        .route(
+            "/b/{account}/{id}",
+            web::post().to(connection_in_the_middle),
+        )
         .route("/c", web::post().to(thirteen));
 }

@@ -25,7 +25,10 @@ async fn responder(_conn: &mut AsyncPgConnection) -> impl Responder {
 }
 
 #[idempotent]
-async fn responder_of_the_body(body: web::Bytes, conn: &mut AsyncPgConnection) -> impl Responder + use<> {
+async fn responder_of_the_body(
+    body: web::Bytes,
+    conn: &mut AsyncPgConnection,
+) -> impl Responder + use<> {
     let _ = conn;
     body
 }

@@ -26,7 +26,15 @@ macro_rules! handlers {
     };
 }
 
-handlers!(postgres, AsyncPgConnection, &mut AsyncPgConnection, web::Bytes, "24h", "all", "/postgres");
+handlers!(
+    postgres,
+    AsyncPgConnection,
+    &mut AsyncPgConnection,
+    web::Bytes,
+    "24h",
+    "all",
+    "/postgres"
+);
 handlers!(
     sqlite,
     SyncConnectionWrapper<SqliteConnection>,
@@ -48,5 +56,9 @@ fn main() {
         .map(|policy| policy.handler)
         .collect();
     assert_eq!(handlers.len(), 4, "{handlers:?}");
-    assert!(handlers.iter().any(|name| name.ends_with("::sqlite::by_type")));
+    assert!(
+        handlers
+            .iter()
+            .any(|name| name.ends_with("::sqlite::by_type"))
+    );
 }

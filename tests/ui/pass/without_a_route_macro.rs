@@ -34,5 +34,9 @@ fn main() {
         .iter()
         .map(|policy| policy.handler)
         .collect();
-    assert!(handlers.iter().any(|name| name.ends_with("::inner::handler")));
+    assert!(
+        handlers
+            .iter()
+            .any(|name| name.ends_with("::inner::handler"))
+    );
 }
