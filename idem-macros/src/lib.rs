@@ -1,8 +1,8 @@
 //! The [`macro@idempotent`] attribute. Use it through the `idem-runtime` crate, which the generated code calls.
 //!
-//! An attribute passes through these, in this order: its text is parsed ([`args`]), judged together with the
-//! function ([`handler`]), and the two become one item ([`expand`]); or the function comes back with everything
-//! that is wrong with it ([`fallback`]).
+//! An attribute passes through these, in this order: its text is parsed (`args`), judged together with the
+//! function (`handler`), and the two become one item (`expand`); or the function comes back with everything
+//! that is wrong with it (`fallback`).
 
 mod args;
 mod choices;

@@ -23,6 +23,12 @@ use crate::scope::OperationId;
 /// `SyncConnectionWrapper<SqliteConnection>`.
 ///
 /// Its methods are the runtime's own; nobody else calls or implements them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a connection that `#[idempotent]` can work on",
+    note = "take `&mut AsyncPgConnection` (feature `postgres`) or \
+            `&mut SyncConnectionWrapper<SqliteConnection>` (feature `sqlite`), \
+            and enable the feature of `idem-runtime`"
+)]
 pub trait Backend: AsyncConnection + Sized + 'static {
     /// What stops a running statement from outside.
     #[doc(hidden)]

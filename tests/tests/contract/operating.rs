@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use diesel::SqliteConnection;
 use diesel::connection::{Connection, SimpleConnection};
-use idem_tests::{Backend, Proxy, Stage, on_both, on_postgres, on_sqlite};
+use idem_tests::{Backend, Launch, Proxy, Stage, on_both, on_postgres, on_sqlite};
 use serde_json::json;
 
 use crate::asking::{ask, assert_replay, gated, marking};
@@ -21,28 +21,26 @@ on_postgres! {
     no_handler_waits_for_a_second_connection,
 }
 
-on_sqlite! { another_writer_holds_the_file }
+on_sqlite! {
+    another_writer_holds_the_file,
+    another_process_is_behind_the_busy_timeout,
+}
 
 async fn an_exhausted_pool(stage: &Stage) {
-    exhausted(stage, "--pool-timeout-ms=300").await;
+    exhausted(stage.app()).await;
 }
 
 async fn an_exhausted_deadpool(stage: &Stage) {
-    exhausted(stage, "--deadpool").await;
+    exhausted(stage.app().argument("--deadpool")).await;
 }
 
-async fn exhausted(stage: &Stage, argument: &str) {
-    let app = stage
-        .app()
+async fn exhausted(launch: Launch) {
+    let app = launch
         .pool(1)
         .argument("--pool-timeout-ms")
-        .argument("300");
-    let app = if argument == "--deadpool" {
-        app.argument(argument)
-    } else {
-        app
-    };
-    let app = app.start().await;
+        .argument("300")
+        .start()
+        .await;
     let request = ask("/account/script", "k", &gated("gate"));
     let first = app.send_in_background(&request);
     app.reached("gate", 1).await;
@@ -167,6 +165,21 @@ async fn another_writer_holds_the_file(stage: &Stage) {
             .status,
         201
     );
+}
+
+/// One writer: another process cannot be told 409 at once. It waits, and its 503 is safe to retry.
+async fn another_process_is_behind_the_busy_timeout(stage: &Stage) {
+    let (left, right) = (stage.start().await, stage.start().await);
+    let request = ask("/account/script", "k", &gated("gate"));
+    let first = left.send_in_background(&request);
+    left.reached("gate", 1).await;
+    right
+        .send(&request)
+        .await
+        .assert_problem(503, "idempotency-store-unavailable", true);
+    assert_eq!(right.entered("gate").await, 0);
+    left.open_gate("gate").await;
+    assert_replay(&first.await.unwrap(), &right.send(&request).await);
 }
 
 async fn the_log_names_no_key(stage: &Stage) {

@@ -78,83 +78,75 @@ async fn bare(connection: &mut AsyncPgConnection) {
 }
 
 async fn in_order_on_a_cold_and_on_a_warm_connection(stage: &Stage) {
-    let (app, proxy) = stage.start_behind_proxy().await;
-    in_order(&app, &proxy).await;
+    for status in [201, 404] {
+        let (app, proxy) = stage.start_behind_proxy().await;
+        in_order(&app, &proxy, status).await;
+    }
 }
 
 async fn in_order_with_prepared_records(stage: &Stage) {
-    let proxy = Proxy::to(&stage.database).await;
-    let app = stage
-        .app()
-        .pool(1)
-        .database_url(proxy.url())
-        .argument("--prepared-records")
-        .start()
-        .await;
-    in_order(&app, &proxy).await;
+    for status in [201, 404] {
+        let proxy = Proxy::to(&stage.database).await;
+        let app = stage
+            .app()
+            .pool(1)
+            .database_url(proxy.url())
+            .argument("--prepared-records");
+        in_order(&app.start().await, &proxy, status).await;
+    }
 }
 
-/// Cold first. Answers are held back so that whatever is sent without waiting is sent before them.
-async fn in_order(app: &App, proxy: &Proxy) {
+/// The first time on a connection and the second. Answers are held back, so that whatever is sent without waiting for
+/// one is sent before it.
+async fn in_order(app: &App, proxy: &Proxy, status: u16) {
     proxy.hold(QUIET);
-    for (temperature, status) in [
-        ("cold", 201),
-        ("warm", 201),
-        ("cold error", 404),
-        ("warm error", 404),
-    ] {
+    for temperature in ["cold", "warm"] {
         proxy.clear();
         let script = serde_json::json!({ "label": "order", "status": status });
-        let key = temperature.replace(' ', "-");
+        let key = format!("{temperature}{status}{}", app.address().port());
         assert_eq!(
             app.send(&ask("/account/script", &key, &script))
                 .await
                 .status,
             status
         );
-        let sent = proxy.sent();
-        let begin = position(&sent, |sql| sql.contains("BEGIN"));
-        let lock = position(&sent, |sql| sql.contains("pg_try_advisory_xact_lock"));
-        let look = position(&sent, is_look);
-        let work = position(&sent, |sql| sql.contains("INSERT INTO \"effects\""));
-        let record = position(&sent, |sql| {
-            sql.contains("INSERT INTO") && sql.contains("idempotency_keys")
-        });
-        let end = position(&sent, |sql| {
-            sql.contains(if status < 400 { "COMMIT" } else { "ROLLBACK" })
-        });
-        assert!(
-            begin <= lock && lock < look && look < work,
-            "{temperature}: {sent:#?}"
-        );
-        if status < 400 {
-            assert!(work < record && record <= end, "{temperature}: {sent:#?}");
-        } else {
-            assert!(work < end && end <= record, "{temperature}: {sent:#?}");
-        }
-        if record == end {
-            let sql = &sent[record].sql;
-            let (insert, commit) = (
-                sql.find("INSERT INTO"),
-                sql.find(if status < 400 { "COMMIT" } else { "ROLLBACK" }),
-            );
-            assert_eq!(insert < commit, status < 400, "{sql}");
-        } else if status < 400 {
-            // Awaited: a COMMIT that is sent beside its record may overtake it.
-            assert!(
-                sent[record].round < sent[end].round,
-                "{temperature}: {sent:#?}"
-            );
-        }
-        assert!(
-            sent.iter().all(|one| one.connection == sent[0].connection),
-            "{sent:#?}"
-        );
+        assert_in_order(&proxy.sent(), status);
     }
+}
+
+#[track_caller]
+fn assert_in_order(sent: &[Sent], status: u16) {
+    let keeps = status < 400;
+    let end_word = if keeps { "COMMIT" } else { "ROLLBACK" };
+    let begin = position(sent, |sql| sql.contains("BEGIN"));
+    let lock = position(sent, |sql| sql.contains("pg_try_advisory_xact_lock"));
+    let look = position(sent, is_look);
+    let work = position(sent, |sql| sql.contains("INSERT INTO \"effects\""));
+    let record = position(sent, is_record);
+    let end = position(sent, |sql| sql.contains(end_word));
+    assert!(begin <= lock && lock < look && look < work, "{sent:#?}");
+    if record == end {
+        let sql = &sent[record].sql;
+        assert_eq!(sql.find("INSERT INTO") < sql.find(end_word), keeps, "{sql}");
+    } else if keeps {
+        // Awaited: a COMMIT that is sent beside its record may overtake it.
+        assert!(sent[record].round < sent[end].round, "{sent:#?}");
+    } else {
+        assert!(sent[end].round < sent[record].round, "{sent:#?}");
+    }
+    assert!(work < record.min(end), "{sent:#?}");
+    assert!(
+        sent.iter().all(|one| one.connection == sent[0].connection),
+        "{sent:#?}"
+    );
 }
 
 fn is_look(sql: &str) -> bool {
     sql.contains("SELECT") && sql.contains("idempotency_keys") && !sql.contains("INSERT")
+}
+
+fn is_record(sql: &str) -> bool {
+    sql.contains("INSERT INTO") && sql.contains("idempotency_keys")
 }
 
 #[track_caller]

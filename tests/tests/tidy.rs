@@ -1,0 +1,380 @@
+//! The rooms of the code keep their rules, and what must be written once is written once. Reads files only.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A file, or all files below a directory, and what never stands in its code.
+struct Room {
+    path: &'static str,
+    never: &'static [&'static str],
+    because: &'static str,
+}
+
+const SQL: &[&str] = &[
+    "SELECT ",
+    "INSERT ",
+    "UPDATE ",
+    "DELETE ",
+    "COMMIT",
+    "ROLLBACK",
+    "SAVEPOINT",
+    "sql_query",
+];
+const OUTSIDE: &[&str] = &[
+    "tokio",
+    "diesel",
+    "SystemTime",
+    "Instant",
+    "std::fs",
+    "std::net",
+    "std::env",
+];
+
+const ROOMS: &[Room] = &[
+    Room {
+        path: "idem-macros/src/args.rs",
+        never: &["quote!"],
+        because: "it parses",
+    },
+    Room {
+        path: "idem-macros/src/handler.rs",
+        never: &["quote!"],
+        because: "it judges",
+    },
+    Room {
+        path: "idem-macros/src/expand.rs",
+        never: &["Result<", ".unwrap()"],
+        because: "generation cannot fail",
+    },
+    Room {
+        path: "idem-runtime/src/private.rs",
+        never: &["if ", "match ", "loop ", "while ", ".await"],
+        because: "it is a door, without logic",
+    },
+    Room {
+        path: "idem-runtime/src/run.rs",
+        never: SQL,
+        because: "SQL is the store's",
+    },
+    Room {
+        path: "idem-runtime/src/run.rs",
+        never: &["Bytes"],
+        because: "body bytes are the body's",
+    },
+    Room {
+        path: "idem-runtime/src/attempt.rs",
+        never: SQL,
+        because: "SQL is the store's",
+    },
+    Room {
+        path: "idem-runtime/src/transaction",
+        never: &["idempotency_keys"],
+        because: "tables are the store's",
+    },
+    Room {
+        path: "idem-runtime/src/store",
+        never: &["actix_web"],
+        because: "a store knows no HTTP",
+    },
+    Room {
+        path: "idem-runtime/src/response.rs",
+        never: SQL,
+        because: "SQL is the store's",
+    },
+    Room {
+        path: "idem-runtime/src/key.rs",
+        never: OUTSIDE,
+        because: "a key is a pure value",
+    },
+    Room {
+        path: "idem-runtime/src/scope.rs",
+        never: OUTSIDE,
+        because: "a scope is a pure value",
+    },
+    Room {
+        path: "idem-runtime/src/fingerprint.rs",
+        never: OUTSIDE,
+        because: "a fingerprint is a pure value",
+    },
+    Room {
+        path: "idem-runtime/src/canonical.rs",
+        never: OUTSIDE,
+        because: "a canonical form is a pure value",
+    },
+    Room {
+        path: "idem-runtime/src/digest.rs",
+        never: OUTSIDE,
+        because: "a digest is a pure value",
+    },
+    Room {
+        path: "idem-runtime/src/policy.rs",
+        never: OUTSIDE,
+        because: "a policy is a pure value",
+    },
+    Room {
+        path: "idem-runtime/src/problem.rs",
+        never: SQL,
+        because: "an answer holds no SQL",
+    },
+    Room {
+        path: "tests/src",
+        never: &["idem_runtime::private"],
+        because: "tests use the public API",
+    },
+    Room {
+        path: "tests/tests/contract",
+        never: &["idem_runtime::private"],
+        because: "tests use the public API",
+    },
+    Room {
+        path: "tests/tests/settings",
+        never: &["idem_runtime::private"],
+        because: "tests use the public API",
+    },
+    Room {
+        path: "examples",
+        never: &["idem_macros", "idem_runtime::private"],
+        because: "an example is what a user writes",
+    },
+    Room {
+        path: "xtask",
+        never: &["idem_runtime", "idem_macros"],
+        because: "xtask is not product code",
+    },
+];
+
+/// Everywhere below these are sources of ours. Below `tests/ui` stand programs that are wrong on purpose.
+const SOURCES: &[&str] = &[
+    "idem-macros",
+    "idem-runtime",
+    "idem-cli",
+    "examples",
+    "tests/src",
+    "tests/tests",
+    "xtask",
+];
+
+const MEMBERS: &[&str] = &[
+    "idem-macros",
+    "idem-runtime",
+    "idem-cli",
+    "examples/orders",
+    "tests",
+    "xtask",
+];
+
+const LONGEST_FILE: usize = 400;
+
+#[test]
+fn every_source_file_opens_with_its_purpose() {
+    for (path, text) in sources(SOURCES) {
+        assert!(
+            text.starts_with("//! "),
+            "{} does not say what lives there",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn no_product_file_is_too_long_to_read() {
+    for (path, text) in sources(&[
+        "idem-macros/src",
+        "idem-runtime/src",
+        "idem-cli/src",
+        "examples",
+        "xtask",
+    ]) {
+        let length = text.lines().count();
+        assert!(
+            length <= LONGEST_FILE,
+            "{} has {length} lines",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn no_room_breaks_its_rule() {
+    for room in ROOMS {
+        let files = sources(&[room.path]);
+        assert!(
+            !files.is_empty(),
+            "there is no {}; change the table here with the rooms",
+            room.path
+        );
+        for (path, text) in files {
+            for (number, line) in code(&text) {
+                let broken = room.never.iter().find(|word| line.contains(**word));
+                assert!(
+                    broken.is_none(),
+                    "{}:{number} has {:?}: {}\n{line}",
+                    path.display(),
+                    broken.unwrap(),
+                    room.because
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn generated_code_uses_one_door() {
+    for (path, text) in sources(&["idem-macros/src/expand.rs"]) {
+        for (number, line) in code(&text) {
+            let outside = line.replace("idem_runtime::private", "");
+            assert!(
+                !outside.contains("idem_runtime"),
+                "{}:{number}: {line}",
+                path.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn nothing_names_a_machine() {
+    // In pieces, so that this file does not name one either.
+    let machine = [
+        concat!("/ro", "ot/"),
+        concat!("/wo", "rk/"),
+        concat!("/ho", "me/"),
+        concat!("..", "/shared"),
+    ];
+    let files = MEMBERS.iter().chain(&[
+        "migrations",
+        "README.md",
+        "ARCHITECTURE.md",
+        "Cargo.toml",
+        ".ci",
+    ]);
+    for (path, text) in files
+        .flat_map(|place| files_below(&root().join(place), &["rs", "toml", "sql", "md", "run"]))
+    {
+        for name in machine {
+            assert!(!text.contains(name), "{} contains {name}", path.display());
+        }
+    }
+}
+
+#[test]
+fn versions_are_written_once() {
+    let workspace = read("Cargo.toml");
+    let version = value(&workspace, "version").unwrap();
+    for member in MEMBERS {
+        let manifest = read(&format!("{member}/Cargo.toml"));
+        for inherited in ["version", "edition", "rust-version", "license"] {
+            let line = format!("{inherited}.workspace = true");
+            assert!(
+                manifest.lines().any(|own| own == line),
+                "{member}/Cargo.toml lacks `{line}`"
+            );
+        }
+        assert!(
+            manifest.contains("[lints]\nworkspace = true"),
+            "{member}/Cargo.toml has lints of its own"
+        );
+    }
+    // A path dependency needs a version to be published; cargo has no way to inherit that one.
+    for name in ["idem-macros", "idem-runtime"] {
+        let line = workspace
+            .lines()
+            .find(|line| line.starts_with(&format!("{name} = ")))
+            .unwrap();
+        assert!(line.contains(&format!("\"={version}\"")), "{line}");
+    }
+}
+
+#[test]
+fn one_toolchain() {
+    let toolchain = read("rust-toolchain.toml");
+    let channel = value(&toolchain, "channel").unwrap();
+    let oldest = value(&read("Cargo.toml"), "rust-version").unwrap();
+    assert_eq!(
+        channel.rsplit_once('.').unwrap().0,
+        oldest,
+        "rust-toolchain.toml and rust-version differ"
+    );
+}
+
+#[test]
+fn every_migration_can_be_undone_and_is_on_every_backend() {
+    let versions = |backend: &str| -> Vec<String> {
+        let directory = root().join("migrations").join(backend);
+        let mut names: Vec<_> = fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .inspect(|path| {
+                for file in ["up.sql", "down.sql"] {
+                    assert!(path.join(file).is_file(), "{} lacks {file}", path.display());
+                }
+            })
+            .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(versions("postgres"), versions("sqlite"));
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .into()
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The value of `name = "value"` on a line of its own.
+fn value(manifest: &str, name: &str) -> Option<String> {
+    let line = manifest
+        .lines()
+        .find_map(|line| line.strip_prefix(&format!("{name} = \"")))?;
+    line.strip_suffix('"').map(String::from)
+}
+
+fn sources(places: &[&str]) -> Vec<(PathBuf, String)> {
+    places
+        .iter()
+        .flat_map(|place| files_below(&root().join(place), &["rs"]))
+        .collect()
+}
+
+fn files_below(path: &Path, endings: &[&str]) -> Vec<(PathBuf, String)> {
+    if path.is_dir() {
+        let mut entries: Vec<_> = fs::read_dir(path)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        entries.sort();
+        return entries
+            .iter()
+            .flat_map(|entry| files_below(entry, endings))
+            .collect();
+    }
+    let name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
+    let is_wanted = endings
+        .iter()
+        .any(|ending| name.rsplit('.').next() == Some(ending));
+    if !is_wanted || !path.is_file() {
+        return Vec::new();
+    }
+    vec![(path.into(), fs::read_to_string(path).unwrap())]
+}
+
+/// The lines that are not only a comment, with their numbers.
+fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let numbered = text
+        .lines()
+        .enumerate()
+        .map(|(index, line)| (index + 1, line));
+    numbered.filter(|(_, line)| !line.trim_start().starts_with("//"))
+}
