@@ -1,4 +1,4 @@
-//! Each package built with each of its features alone, and packed as for a release.
+//! The runtime linted with each of its features alone, and the packages packed as for a release.
 
 use crate::Outcome;
 use crate::process::{cargo, run};
@@ -20,24 +20,21 @@ const OURS: &[&str] = &["idem-tests", "orders", "xtask"];
 pub(crate) fn feature_sets() -> impl Iterator<Item = Outcome> {
     FEATURE_SETS.iter().map(|features| {
         run(&mut cargo([
-            "check",
+            "clippy",
             "--quiet",
             "--package=idem-runtime",
             "--no-default-features",
             "--features",
             features,
+            "--",
+            "-Dwarnings",
         ]))
     })
 }
 
 /// Packs what is published, and builds it from the packages: a file that is left out shows here.
 pub(crate) fn package() -> Outcome {
-    let mut command = cargo([
-        "package",
-        "--workspace",
-        "--allow-dirty",
-        "--quiet",
-    ]);
+    let mut command = cargo(["package", "--workspace", "--allow-dirty", "--quiet"]);
     for name in OURS {
         command.args(["--exclude", name]);
     }

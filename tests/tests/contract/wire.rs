@@ -16,6 +16,7 @@ on_postgres! {
     in_order_on_a_cold_and_on_a_warm_connection,
     in_order_with_prepared_records,
     a_replay_is_one_round_trip_before_its_end,
+    a_connection_is_set_up_once,
 }
 
 diesel::table! {
@@ -170,4 +171,26 @@ async fn a_replay_is_one_round_trip_before_its_end(stage: &Stage) {
         proxy.sent().iter().all(|one| !one.sql.contains("INSERT")),
         "a replay writes nothing"
     );
+}
+
+/// A host that vanishes is noticed, and no request pays for it.
+async fn a_connection_is_set_up_once(stage: &Stage) {
+    let (app, proxy) = stage.start_behind_proxy().await;
+    for key in ["one", "two", "three"] {
+        assert_eq!(
+            app.send(&ask("/account/script", key, &marking("set up")))
+                .await
+                .status,
+            201
+        );
+    }
+    let settings = ["idle_in_transaction_session_timeout", "tcp_keepalives_idle"];
+    for setting in settings {
+        let count = proxy
+            .sent()
+            .iter()
+            .filter(|one| one.sql.contains(setting))
+            .count();
+        assert_eq!(count, 1, "{setting}: {:#?}", proxy.sent());
+    }
 }
