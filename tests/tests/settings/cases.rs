@@ -138,6 +138,20 @@ macro_rules! stamp {
             }
 
             #[actix_web::test]
+            async fn an_error_keeps_no_effect_whatever_its_status() {
+                let database = open::database(Backend::$backend).await;
+                let again = || attempt("/accepted", "k");
+                let answers = send(builder(&database, 1).await, vec![again(), again()]).await;
+                for answer in &answers {
+                    assert_eq!(answer.status, StatusCode::ACCEPTED);
+                    assert_eq!(answer.body, "later");
+                }
+                assert!(!answers[0].replayed() && answers[1].replayed());
+                assert_eq!(marks(&database, "accepted").await, 0);
+                database.discard().await;
+            }
+
+            #[actix_web::test]
             async fn a_derived_key_is_the_operations_own() {
                 let database = open::database(Backend::$backend).await;
                 let other = attempt("/derived", "k").insert_header(("x-account", "other"));

@@ -9,6 +9,8 @@ use idem_runtime::Retry;
 pub(crate) enum AppError {
     Conflict(Retry),
     Database(diesel::result::Error),
+    /// An error whose answer looks like a success.
+    Accepted,
 }
 
 impl std::fmt::Display for AppError {
@@ -28,6 +30,7 @@ impl ResponseError for AppError {
         match self {
             Self::Conflict(retry) => retry.error_response(),
             Self::Database(_) => HttpResponse::InternalServerError().finish(),
+            Self::Accepted => HttpResponse::Accepted().body("later"),
         }
     }
 }
@@ -131,6 +134,13 @@ macro_rules! stamp {
                 }
             }
 
+            #[post("/accepted")]
+            #[idempotent]
+            pub(crate) async fn accepted(connection: &mut $connection) -> Result<HttpResponse, AppError> {
+                mark("accepted", connection).await?;
+                Err(AppError::Accepted)
+            }
+
             #[post("/derived")]
             #[idempotent(key = "optional")]
             pub(crate) async fn derived(
@@ -195,6 +205,7 @@ macro_rules! stamp {
                     .service(careless)
                     .service(conflict)
                     .service(conflict_once)
+                    .service(accepted)
                     .service(derived)
                     .service(tenant)
                     .service(large)
