@@ -2,11 +2,8 @@
 //!
 //! No claims, no SQL.
 
-use std::panic::AssertUnwindSafe;
-
 use actix_web::{HttpRequest, HttpResponse};
-use futures_util::FutureExt;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use crate::claim::Ours;
 use crate::operation::{Chain, Keyed, Operation};
@@ -14,6 +11,7 @@ use crate::problem::Problem;
 use crate::response::capture;
 use crate::retry::Retry;
 use crate::store::{Backend, CommitError, Record};
+use crate::supervise::{Ran, supervise};
 
 /// How a run ended.
 pub(crate) enum Attempt {
@@ -21,14 +19,14 @@ pub(crate) enum Attempt {
     Recorded(HttpResponse, Record),
     /// The effect is committed without a record, or nothing is.
     Answered(HttpResponse),
-    /// Nothing is committed, or nobody knows.
+    /// Nothing is committed.
     Failed(Problem),
-    /// Nothing is committed, and the connection must be closed unseen.
+    /// Nothing is committed, or nobody knows, and the connection must be closed unseen.
     Abandoned(Problem),
     /// Somebody else recorded the key first; nothing of this run is left.
     Taken,
     /// Nothing is left, and another run may succeed.
-    Again(HttpResponse),
+    Again,
 }
 
 /// Runs the handler under a claim.
@@ -117,11 +115,11 @@ where
             operation.tell("unprotected");
             Attempt::Answered(response)
         }
-        Err(error @ CommitError::Unknown(_)) => {
-            tracing::error!(endpoint = operation.endpoint, error = %Chain(&error), "not committed");
-            Attempt::Failed(Problem::store_unavailable().without_retry())
-        }
-        Err(error) => not_committed(operation, &error),
+        Err(error) => match not_committed(operation, &error) {
+            // Without a key nobody can ask again.
+            Attempt::Abandoned(problem) => Attempt::Abandoned(problem.without_retry()),
+            ended => ended,
+        },
     }
 }
 
@@ -142,13 +140,13 @@ where
     match supervise(deadline, running).await {
         Ran::Finished(response) if Retry::is_asked_by(&response) => {
             undo(operation, connection).await;
-            Err(Attempt::Again(response))
+            Err(Attempt::Again)
         }
         Ran::Finished(response) => Ok(response),
         Ran::Panicked => {
             tracing::error!(endpoint = operation.endpoint, "the handler panicked");
-            undo(operation, connection).await;
-            Err(Attempt::Failed(Problem::handler_failed()))
+            C::abandon(connection, canceller).await;
+            Err(Attempt::Abandoned(Problem::handler_failed()))
         }
         Ran::TimedOut => {
             tracing::error!(endpoint = operation.endpoint, "the handler timed out");
@@ -176,31 +174,9 @@ fn not_committed<C: Backend>(operation: &Operation<C>, error: &CommitError) -> A
     }
     match error {
         CommitError::Taken => Attempt::Taken,
-        CommitError::Contended(_) => {
-            let problem = Problem::handler_failed();
-            Attempt::Again(problem.respond(&operation.settings.problem_base))
-        }
+        CommitError::Contended(_) => Attempt::Again,
         CommitError::RolledBack(_) => Attempt::Failed(Problem::handler_failed()),
-        CommitError::Unknown(_) => Attempt::Failed(Problem::store_unavailable()),
-    }
-}
-
-enum Ran<T> {
-    Finished(T),
-    Panicked,
-    TimedOut,
-}
-
-async fn supervise<T>(deadline: Instant, future: impl Future<Output = T>) -> Ran<T> {
-    let mut running = Box::pin(AssertUnwindSafe(future).catch_unwind());
-    match timeout_at(deadline, running.as_mut()).await {
-        Ok(Ok(value)) => Ran::Finished(value),
-        Ok(Err(_)) => Ran::Panicked,
-        Err(_) => {
-            // On a worker of actix diesel-async panics where a statement on SQLite is dropped. The
-            // statement itself goes on, and whoever rolls back queues behind it.
-            let _dropped = std::panic::catch_unwind(AssertUnwindSafe(move || drop(running)));
-            Ran::TimedOut
-        }
+        CommitError::Vanished(_) => Attempt::Failed(Problem::transaction_vanished()),
+        CommitError::Unknown(_) => Attempt::Abandoned(Problem::store_unavailable()),
     }
 }

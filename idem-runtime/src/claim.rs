@@ -18,7 +18,7 @@ use crate::store::{Backend, Claimed, Record};
 
 /// A claim that failed has done nothing yet. It is made again at once where another connection or
 /// another moment may help: after a restart of the database a pool is full of dead connections.
-const CLAIM_TRIES: u32 = 5;
+pub(crate) const CLAIM_TRIES: u32 = 5;
 
 /// The word on an operation.
 pub(crate) enum Settled<C> {
@@ -57,13 +57,11 @@ pub(crate) async fn settle<C: Backend>(
     patience: &mut Patience,
 ) -> Result<Settled<C>, Problem> {
     let mut tries = CLAIM_TRIES;
+    let mut deadline = operation.store_deadline();
     loop {
         let entered = match held.take() {
             Some(first) => Entered::First(first),
-            None => {
-                let flights = &operation.settings.flights;
-                flights.enter(keyed.claim.id.row, &keyed.fingerprint).await
-            }
+            None => enter(operation, keyed, deadline).await?,
         };
         let first = match entered {
             Entered::First(first) => first,
@@ -71,14 +69,16 @@ pub(crate) async fn settle<C: Backend>(
             Entered::KeyHeld => return Err(mismatch(operation)),
             Entered::Behind(first) => {
                 patience.outlast(operation, first.over()).await?;
+                deadline = operation.store_deadline();
                 continue;
             }
             Entered::Elsewhere => {
                 patience.pause(operation).await?;
+                deadline = operation.store_deadline();
                 continue;
             }
         };
-        let mut connection = operation.lend().await?;
+        let mut connection = operation.lend(deadline).await?;
         match C::claim(&mut connection, &keyed.claim, operation.policy.isolation).await {
             Ok(Claimed::Free { over_expired }) => {
                 first.running();
@@ -98,6 +98,7 @@ pub(crate) async fn settle<C: Backend>(
                 drop(connection);
                 first.elsewhere();
                 patience.pause(operation).await?;
+                deadline = operation.store_deadline();
             }
             Err(error) if tries > 0 && may_pass(&error) => {
                 tries -= 1;
@@ -111,12 +112,46 @@ pub(crate) async fn settle<C: Backend>(
     }
 }
 
+/// A place in the table, or the word on the key, within the time in which the store must be reached.
+async fn enter<C: Backend>(
+    operation: &Operation<C>,
+    keyed: &Keyed,
+    deadline: Instant,
+) -> Result<Entered, Problem> {
+    let flights = &operation.settings.flights;
+    let entered = flights.enter(keyed.claim.id.row, &keyed.fingerprint);
+    timeout_at(deadline, entered).await.map_err(|_| {
+        tracing::error!(
+            endpoint = operation.endpoint,
+            "the first request of the key got no word"
+        );
+        Problem::store_unavailable()
+    })
+}
+
+/// Opens a transaction without a claim, for a request without a key.
+pub(crate) async fn begin<C: Backend>(operation: &Operation<C>) -> Result<Lease<C>, Problem> {
+    let mut tries = CLAIM_TRIES;
+    let deadline = operation.store_deadline();
+    loop {
+        let mut connection = operation.lend(deadline).await?;
+        match C::begin(&mut connection, operation.policy.isolation).await {
+            Ok(()) => return Ok(connection),
+            Err(error) if tries > 0 && may_pass(&error) => tries -= 1,
+            Err(error) => {
+                tracing::error!(endpoint = operation.endpoint, %error, "no transaction");
+                return Err(Problem::store_unavailable());
+            }
+        }
+    }
+}
+
 fn mismatch<C: Backend>(operation: &Operation<C>) -> Problem {
     operation.tell("mismatch");
     Problem::key_reused()
 }
 
-fn may_pass(error: &Error) -> bool {
+pub(crate) fn may_pass(error: &Error) -> bool {
     use DatabaseErrorKind::{ClosedConnection, SerializationFailure, UnableToSendCommand};
     matches!(
         error,

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use crate::fingerprint::Secrets;
 use crate::inflight::Flights;
 use crate::policy::{IdempotencyPolicy, Scope, policies};
-use crate::pool::{self, ConnectionPool};
+use crate::pool::ConnectionPool;
 use crate::problem::DEFAULT_BASE;
 use crate::response::UNREPLAYED;
 use crate::scope::{Account, Resolvers};
@@ -63,7 +63,7 @@ pub(crate) struct Settings<C> {
     pub(crate) unreplayed: Vec<HeaderName>,
     pub(crate) strict_keys: bool,
     pub(crate) prepared_records: bool,
-    pub(crate) problem_base: String,
+    pub(crate) problem_base: Arc<str>,
     pub(crate) flights: Flights,
     pub(crate) operations: Arc<Semaphore>,
 }
@@ -149,6 +149,12 @@ pub enum BuildError {
         /// The endpoint's handler.
         handler: &'static str,
     },
+    /// The backend needs panics that unwind, and the program is built with `panic = "abort"`.
+    #[error(
+        "with panic = \"abort\" a handler's time-out would end the process on this backend; build with \
+         unwinding panics"
+    )]
+    PanicAbort,
     /// A header name is not one.
     #[error("\"{0}\" is not a header name")]
     HeaderName(String),
@@ -188,7 +194,8 @@ impl<C: Backend> Builder<C> {
         self
     }
 
-    /// How long a request waits for a pooled connection before it gets 503; 5 s by default.
+    /// How long a request waits for a pooled connection, or behind another request of its key that
+    /// waits for one, before it gets 503; 5 s by default.
     pub fn pool_timeout(mut self, timeout: Duration) -> Self {
         self.pool_timeout = timeout;
         self
@@ -238,8 +245,10 @@ impl<C: Backend> Builder<C> {
     /// Keeps an earlier secret for the records that were made with it. It is needed for as long as
     /// the longest `retain`.
     ///
-    /// While processes with different current secrets run side by side, a duplicate that meets its
-    /// first attempt in flight in the other kind of process gets 422 instead of 409.
+    /// To change the secret of several processes, add the new one as retired everywhere first, and
+    /// make it the current one after that: a process that meets a record whose secret it does not have
+    /// answers 503. While processes with different current secrets run side by side, a duplicate that
+    /// meets its first attempt in flight in the other kind of process gets 422 instead of 409.
     pub fn retired_fingerprint_secret(mut self, id: u32, secret: impl Into<Vec<u8>>) -> Self {
         self.secrets.retired.push((id, secret.into()));
         self
@@ -252,8 +261,8 @@ impl<C: Backend> Builder<C> {
         self
     }
 
-    /// How many protected requests this process works on or holds at once; more get 503. 10,000 by
-    /// default.
+    /// How many protected requests this process works on or holds at once, from the reading of their
+    /// bodies on; more get 503. 10,000 by default.
     pub fn max_operations(mut self, operations: usize) -> Self {
         self.max_operations = operations;
         self
@@ -271,8 +280,11 @@ impl<C: Backend> Builder<C> {
         for policy in policies() {
             self.check(policy)?;
         }
+        if C::NEEDS_UNWINDING && cfg!(panic = "abort") {
+            return Err(BuildError::PanicAbort);
+        }
         self.check_secrets()?;
-        if !pool::prepared() {
+        if !C::is_set_up() {
             tracing::warn!(
                 "the pool's connections were not set up by idem_runtime::pool: without the \
                  database's time-outs a host that vanishes holds its keys (PostgreSQL), and \
@@ -293,7 +305,7 @@ impl<C: Backend> Builder<C> {
                 .collect::<Result<_, _>>()?,
             strict_keys: self.strict_keys,
             prepared_records: self.prepared_records,
-            problem_base: self.problem_base,
+            problem_base: self.problem_base.into(),
             flights: Flights::default(),
             operations: Arc::new(Semaphore::new(
                 self.max_operations.min(Semaphore::MAX_PERMITS),

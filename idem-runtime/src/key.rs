@@ -132,7 +132,7 @@ impl FromRequest for IdempotencyKey {
                 .extensions()
                 .get::<Self>()
                 .cloned()
-                .ok_or_else(|| Problem::key(KeyError::Missing).into()),
+                .ok_or_else(|| ProblemError::new(Problem::key(KeyError::Missing), request)),
         )
     }
 }

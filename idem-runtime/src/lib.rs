@@ -32,6 +32,7 @@ mod run;
 mod attempt;
 mod claim;
 mod operation;
+mod supervise;
 
 mod inflight;
 mod transaction;

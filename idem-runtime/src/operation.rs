@@ -7,7 +7,10 @@ use std::sync::Arc;
 use actix_web::web::Bytes;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, HttpResponse};
 
+use tokio::time::{Instant, timeout_at};
+
 use crate::body;
+use crate::claim::{CLAIM_TRIES, may_pass};
 use crate::fingerprint::{Fingerprint, Subject};
 use crate::idempotency::Settings;
 use crate::key::IdempotencyKey;
@@ -17,6 +20,7 @@ use crate::problem::Problem;
 use crate::response::{StoredResponse, replay};
 use crate::scope::{OperationId, endpoint};
 use crate::store::{Backend, Claim, NewRecord, Record};
+use crate::supervise::{Ran, supervise};
 
 /// The answer to a request that did not get the handler's own.
 pub(crate) enum Refusal {
@@ -92,51 +96,72 @@ impl<C: Backend> Operation<C> {
         }
     }
 
-    /// Runs the handler's extractors over the buffered body.
+    /// Runs the handler's extractors over the buffered body, for as long as a handler may run.
     pub(crate) async fn extract<A: FromRequest>(
         &self,
         keyed: Option<&Keyed>,
     ) -> Result<A, Refusal> {
-        let refused: actix_web::Error =
-            match A::from_request(&self.request, &mut body::again(&self.body)).await {
-                Ok(arguments) => return Ok(arguments),
-                Err(error) => error.into(),
-            };
+        let deadline = Instant::now() + self.policy.timeout;
+        let mut payload = body::again(&self.body);
+        let extracted = A::from_request(&self.request, &mut payload);
+        let refused: actix_web::Error = match supervise(deadline, extracted).await {
+            Ran::Finished(Ok(arguments)) => return Ok(arguments),
+            Ran::Finished(Err(error)) => error.into(),
+            Ran::Panicked => {
+                tracing::error!(endpoint = self.endpoint, "an extractor panicked");
+                return Err(Problem::handler_failed().into());
+            }
+            Ran::TimedOut => {
+                tracing::error!(endpoint = self.endpoint, "the extractors timed out");
+                return Err(Problem::timed_out().into());
+            }
+        };
         let response = HttpResponse::from_error(refused);
         if let Some(keyed) = keyed
             && self.policy.scope == Scope::Account
             && matches!(response.status().as_u16(), 400 | 415 | 422)
-            && let Some(replayed) = self.replay_if_recorded(keyed).await
+            && let Some(record) = self.look(keyed).await?
+            && self.is_of(keyed, &record)?
         {
-            return Err(Refusal::Theirs(replayed));
+            return Err(Refusal::Theirs(self.replay(&record)?));
         }
         self.tell("rejected");
         Err(Refusal::Theirs(response))
     }
 
     /// What was accepted yesterday is not refused on retry because a validation depends on the time.
-    async fn replay_if_recorded(&self, keyed: &Keyed) -> Option<HttpResponse> {
-        let mut connection = self.lend().await.ok()?;
-        let record = C::look(&mut connection, &keyed.claim).await.ok()??;
-        drop(connection);
-        self.answer_from(keyed, &record).ok()
+    /// A refusal stands only where it is known that nothing was recorded.
+    async fn look(&self, keyed: &Keyed) -> Result<Option<Record>, Problem> {
+        let mut tries = CLAIM_TRIES;
+        let deadline = self.store_deadline();
+        loop {
+            let mut connection = self.lend(deadline).await?;
+            match C::look(&mut connection, &keyed.claim).await {
+                Ok(found) => return Ok(found),
+                Err(error) if tries > 0 && may_pass(&error) => tries -= 1,
+                Err(error) => {
+                    tracing::error!(endpoint = self.endpoint, %error, "the look failed");
+                    return Err(Problem::store_unavailable());
+                }
+            }
+        }
     }
 
-    /// A connection, for a bounded time of waiting.
-    pub(crate) async fn lend(&self) -> Result<Lease<C>, Problem> {
-        let settings = &self.settings;
-        match tokio::time::timeout(settings.pool_timeout, settings.pool.lend()).await {
+    /// When the store must have been reached.
+    pub(crate) fn store_deadline(&self) -> Instant {
+        Instant::now() + self.settings.pool_timeout
+    }
+
+    /// A connection, until then.
+    pub(crate) async fn lend(&self, deadline: Instant) -> Result<Lease<C>, Problem> {
+        match timeout_at(deadline, self.settings.pool.lend()).await {
             Ok(Ok(connection)) => Ok(connection),
             Ok(Err(error)) => {
                 tracing::error!(endpoint = self.endpoint, error = %Chain(&error), "no connection");
                 Err(Problem::store_unavailable())
             }
             Err(_) => {
-                tracing::error!(
-                    endpoint = self.endpoint,
-                    waited = ?settings.pool_timeout,
-                    "no connection became free"
-                );
+                tracing::error!(endpoint = self.endpoint, "no connection became free");
                 Err(Problem::store_unavailable())
             }
         }
@@ -148,21 +173,25 @@ impl<C: Backend> Operation<C> {
         keyed: &Keyed,
         record: &Record,
     ) -> Result<HttpResponse, Problem> {
-        let matches =
-            self.settings
-                .secrets
-                .matches(&record.fingerprint, &keyed.fingerprint, &keyed.subject);
-        match matches {
-            Ok(true) => {}
-            Ok(false) => {
-                self.tell("mismatch");
-                return Err(Problem::key_reused());
-            }
-            Err(error) => {
-                tracing::error!(endpoint = self.endpoint, %error, "a record cannot be compared");
-                return Err(Problem::key_reused());
-            }
+        if self.is_of(keyed, record)? {
+            return self.replay(record);
         }
+        self.tell("mismatch");
+        Err(Problem::key_reused())
+    }
+
+    /// Whether the record is of this request. Where nobody can tell, another process may: 503.
+    fn is_of(&self, keyed: &Keyed, record: &Record) -> Result<bool, Problem> {
+        let secrets = &self.settings.secrets;
+        secrets
+            .matches(&record.fingerprint, &keyed.fingerprint, &keyed.subject)
+            .map_err(|error| {
+                tracing::error!(endpoint = self.endpoint, %error, "a record cannot be compared");
+                Problem::store_unavailable()
+            })
+    }
+
+    fn replay(&self, record: &Record) -> Result<HttpResponse, Problem> {
         match replay(&record.response, &self.settings.replayed_header) {
             Ok(response) => {
                 self.tell("replayed");
@@ -173,6 +202,15 @@ impl<C: Backend> Operation<C> {
                 Err(Problem::store_unavailable())
             }
         }
+    }
+
+    /// Counts a run that is to be made again.
+    pub(crate) fn one_less(&self, retries: u32) -> Result<u32, Problem> {
+        retries.checked_sub(1).ok_or_else(|| {
+            tracing::error!(endpoint = self.endpoint, "no retries left");
+            self.tell("unrecorded");
+            Problem::handler_failed()
+        })
     }
 
     /// The record of this response.

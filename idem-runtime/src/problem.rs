@@ -4,11 +4,12 @@
 //! caller's data.
 
 use std::fmt;
+use std::sync::Arc;
 
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, RETRY_AFTER};
-use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
+use actix_web::{HttpMessage, HttpRequest, HttpResponse, HttpResponseBuilder, ResponseError};
 use serde::Serialize;
 
 use crate::key::KeyError;
@@ -114,7 +115,7 @@ impl Problem {
         self
     }
 
-    /// For a request without a key, which must not be sent again blindly.
+    /// For what must not be sent again blindly.
     pub(crate) fn without_retry(mut self) -> Self {
         self.retryable = false;
         self.retry_after = None;
@@ -187,6 +188,16 @@ impl Problem {
         )
     }
 
+    /// What the handler wrote after its transaction had ended may have committed by itself.
+    pub(crate) fn transaction_vanished() -> Self {
+        Self::new(
+            ProblemCode::HandlerFailed,
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "The operation's transaction ended before the operation did; part of it may remain.",
+        )
+        .without_retry()
+    }
+
     pub(crate) fn timed_out() -> Self {
         Self::new(
             ProblemCode::HandlerFailed,
@@ -237,19 +248,30 @@ struct Details<'a> {
     retry_after: Option<u32>,
 }
 
+/// What the `type` URIs of this request's problems begin with, in its extensions.
+#[derive(Debug, Clone)]
+pub(crate) struct Base(pub(crate) Arc<str>);
+
 /// A problem as an actix error, for our extractors.
 #[derive(Debug)]
-pub struct ProblemError(Problem);
+pub struct ProblemError {
+    problem: Problem,
+    base: Base,
+}
 
-impl From<Problem> for ProblemError {
-    fn from(problem: Problem) -> Self {
-        Self(problem)
+impl ProblemError {
+    pub(crate) fn new(problem: Problem, request: &HttpRequest) -> Self {
+        let base = request.extensions().get::<Base>().cloned();
+        Self {
+            problem,
+            base: base.unwrap_or_else(|| Base(DEFAULT_BASE.into())),
+        }
     }
 }
 
 impl fmt::Display for ProblemError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.code.as_str())
+        f.write_str(self.problem.code.as_str())
     }
 }
 
@@ -257,11 +279,11 @@ impl std::error::Error for ProblemError {}
 
 impl ResponseError for ProblemError {
     fn status_code(&self) -> StatusCode {
-        self.0.status
+        self.problem.status
     }
 
     fn error_response(&self) -> HttpResponse<BoxBody> {
-        self.0.respond(DEFAULT_BASE)
+        self.problem.respond(&self.base.0)
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use actix_web::{FromRequest, HttpRequest, HttpResponse};
+use actix_web::{FromRequest, HttpMessage, HttpRequest, HttpResponse};
 use tracing::Instrument;
 
 use crate::attempt::{self, Attempt};
@@ -16,8 +16,12 @@ use crate::operation::{Keyed, Operation, Refusal};
 use crate::policy::{IdempotencyPolicy, KeyRule};
 use crate::pool;
 use crate::private::Incoming;
-use crate::problem::{DEFAULT_BASE, Problem};
+use crate::problem::{Base, DEFAULT_BASE, Problem};
 use crate::store::Backend;
+
+/// How often somebody else may record a key first before this looks like an error. Their record is
+/// there at the next claim, unless it has expired or been pruned.
+const LOSSES: u32 = 3;
 
 /// Runs one protected handler for one request.
 ///
@@ -69,16 +73,17 @@ where
         return Err(Problem::misconfigured().into());
     }
     let name = name(&settings, policy, &request).await?;
+    let Ok(permit) = Arc::clone(&settings.operations).try_acquire_owned() else {
+        tracing::error!(handler = policy.handler, "max_operations reached");
+        return Err(Problem::store_unavailable().into());
+    };
     let body = body::read(&request, payload, policy.body_limit)
         .await
         .map_err(|error| match error {
             BodyError::TooLarge(limit) => Problem::request_too_large(limit).into(),
             BodyError::Read(error) => Refusal::from(error),
         })?;
-    let Ok(permit) = Arc::clone(&settings.operations).try_acquire_owned() else {
-        tracing::error!(handler = policy.handler, "max_operations reached");
-        return Err(Problem::store_unavailable().into());
-    };
+    let keyless = name.is_none();
     let operation = Operation::new(settings, policy, request, body);
     let rest = async move {
         let _permit = permit;
@@ -87,14 +92,22 @@ where
                 let keyed = operation.keyed(name);
                 protected(&operation, &keyed, handler).await
             }
-            None => unprotected(&operation, handler).await,
+            None => {
+                let base = Base(Arc::clone(&operation.settings.problem_base));
+                operation.request.extensions_mut().insert(base);
+                unprotected(&operation, handler).await
+            }
         }
     };
     match actix_web::rt::spawn(rest.in_current_span()).await {
         Ok(ended) => ended,
         Err(error) => {
             tracing::error!(handler = policy.handler, %error, "the operation was dropped");
-            Err(Problem::handler_failed().into())
+            let unknown = Problem::store_unavailable();
+            Err(Refusal::Ours(match keyless {
+                true => unknown.without_retry(),
+                false => unknown,
+            }))
         }
     }
 }
@@ -135,6 +148,7 @@ where
 {
     let mut patience = Patience::new(operation.policy.in_flight);
     let mut retries = operation.policy.retries;
+    let mut losses = LOSSES;
     let mut held = None;
     loop {
         // Before a connection is taken: an extractor may need one of its own.
@@ -156,9 +170,9 @@ where
             }
             Attempt::Answered(answer) => return Ok(answer),
             Attempt::Failed(problem) | Attempt::Abandoned(problem) => return Err(problem.into()),
-            Attempt::Again(_) if retries > 0 => retries -= 1,
-            Attempt::Again(answer) => return Ok(answer),
-            Attempt::Taken => {}
+            Attempt::Again => retries = operation.one_less(retries)?,
+            Attempt::Taken if losses > 0 => losses -= 1,
+            Attempt::Taken => return Err(Problem::store_unavailable().into()),
         }
         held = Some(first);
     }
@@ -174,16 +188,10 @@ where
     let mut retries = operation.policy.retries;
     loop {
         let arguments: A = operation.extract(None).await?;
-        let mut connection = operation.lend().await?;
-        if let Err(error) = C::begin(&mut connection, operation.policy.isolation).await {
-            tracing::error!(endpoint = operation.endpoint, %error, "no transaction");
-            return Err(Problem::store_unavailable().into());
-        }
+        let mut connection = claim::begin(operation).await?;
         match attempt::unprotected(operation, &mut connection, arguments, handler).await {
-            Attempt::Again(_) if retries > 0 => retries -= 1,
-            Attempt::Recorded(answer, _) | Attempt::Answered(answer) | Attempt::Again(answer) => {
-                return Ok(answer);
-            }
+            Attempt::Again => retries = operation.one_less(retries)?,
+            Attempt::Recorded(answer, _) | Attempt::Answered(answer) => return Ok(answer),
             Attempt::Failed(problem) => return Err(problem.into()),
             Attempt::Abandoned(problem) => {
                 pool::discard(connection);

@@ -4,9 +4,15 @@
 
 #[cfg(feature = "bb8")]
 mod bb8;
+#[cfg(all(
+    any(feature = "postgres", feature = "sqlite"),
+    any(feature = "bb8", feature = "deadpool")
+))]
+mod config;
 #[cfg(feature = "deadpool")]
 mod deadpool;
-mod setup;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(crate) mod setup;
 
 use std::fmt;
 use std::ops::DerefMut;
@@ -14,11 +20,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use futures_util::future::BoxFuture;
 
+#[cfg(all(feature = "postgres", any(feature = "bb8", feature = "deadpool")))]
+pub use config::postgres_config;
+#[cfg(all(feature = "sqlite", any(feature = "bb8", feature = "deadpool")))]
+pub use config::sqlite_config;
 #[cfg(feature = "postgres")]
-pub use setup::postgres_config;
-pub(crate) use setup::prepared;
+pub use setup::set_up_postgres;
 #[cfg(feature = "sqlite")]
-pub use setup::sqlite_config;
+pub use setup::set_up_sqlite;
 
 /// A connection on loan; dropping it gives it back, or closes it if a transaction is open on it.
 pub type Lease<C> = Box<dyn DerefMut<Target = C> + Send>;

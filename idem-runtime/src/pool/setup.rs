@@ -2,73 +2,81 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-use diesel_async::pooled_connection::{ManagerConfig, RecyclingMethod};
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-use diesel_async::{AsyncConnection, SimpleAsyncConnection};
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-use futures_util::future::FutureExt;
-
-/// Whether one of the functions below was called, so that `build()` can warn where none was.
-static PREPARED: AtomicBool = AtomicBool::new(false);
-
-pub(crate) fn prepared() -> bool {
-    PREPARED.load(Ordering::Relaxed)
-}
+use diesel::QueryResult;
+use diesel_async::SimpleAsyncConnection;
 
 /// A server that has lost its client ends the client's transaction after this time; the keepalives
-/// find out that a host has vanished. Sixty seconds are more than the default handler timeout.
+/// find out that a host has vanished. Sixty seconds are more than the default handler time-out.
 #[cfg(feature = "postgres")]
-const POSTGRES: &str = "SET idle_in_transaction_session_timeout = '60s'; \
+pub(crate) static POSTGRES: SetUp = SetUp::new(
+    "SET idle_in_transaction_session_timeout = '60s'; \
      SET tcp_keepalives_idle = 30; \
      SET tcp_keepalives_interval = 10; \
-     SET tcp_keepalives_count = 3";
+     SET tcp_keepalives_count = 3",
+);
 
 #[cfg(feature = "sqlite")]
-const SQLITE: &str = "PRAGMA busy_timeout = 5000; \
+pub(crate) static SQLITE: SetUp = SetUp::new(
+    "PRAGMA busy_timeout = 5000; \
      PRAGMA journal_mode = WAL; \
-     PRAGMA foreign_keys = ON";
+     PRAGMA foreign_keys = ON",
+);
 
-/// The manager settings that we recommend for PostgreSQL.
-///
-/// Each new connection gets `idle_in_transaction_session_timeout` (60 s) and TCP keepalives, so that
-/// the database itself ends the transaction of a host that vanished; a recycled one is taken as it
-/// is (`Fast`), which saves a round trip per request. An endpoint whose handler idles inside its
-/// transaction for longer needs a longer `idle_in_transaction_session_timeout` of its own.
-#[cfg(feature = "postgres")]
-#[must_use]
-pub fn postgres_config() -> ManagerConfig<diesel_async::AsyncPgConnection> {
-    config(POSTGRES)
+/// A connection's settings, and whether the process has ever asked for them.
+pub(crate) struct SetUp {
+    statements: &'static str,
+    asked_for: AtomicBool,
 }
 
-/// The manager settings that we recommend for SQLite: WAL, foreign keys, and a busy timeout of 5 s.
-#[cfg(feature = "sqlite")]
-#[must_use]
-pub fn sqlite_config() -> ManagerConfig<
-    diesel_async::sync_connection_wrapper::SyncConnectionWrapper<diesel::SqliteConnection>,
-> {
-    config(SQLITE)
-}
-
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-fn config<C>(set_up: &'static str) -> ManagerConfig<C>
-where
-    C: AsyncConnection + SimpleAsyncConnection + 'static,
-{
-    PREPARED.store(true, Ordering::Relaxed);
-    let mut config = ManagerConfig::default();
-    config.recycling_method = RecyclingMethod::Fast;
-    config.custom_setup = Box::new(move |url| {
-        let url = url.to_owned();
-        async move {
-            let mut connection = C::establish(&url).await?;
-            connection
-                .batch_execute(set_up)
-                .await
-                .map_err(diesel::ConnectionError::CouldntSetupConfiguration)?;
-            Ok(connection)
+impl SetUp {
+    const fn new(statements: &'static str) -> Self {
+        Self {
+            statements,
+            asked_for: AtomicBool::new(false),
         }
-        .boxed()
-    });
-    config
+    }
+
+    pub(super) fn ask(&self) {
+        self.asked_for.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_asked_for(&self) -> bool {
+        self.asked_for.load(Ordering::Relaxed)
+    }
+
+    pub(super) async fn apply(
+        &self,
+        connection: &mut impl SimpleAsyncConnection,
+    ) -> QueryResult<()> {
+        self.ask();
+        connection.batch_execute(self.statements).await
+    }
+}
+
+/// Sets a new connection up: `idle_in_transaction_session_timeout` (60 s) and TCP keepalives, so that
+/// the database itself ends the transaction of a host that vanished.
+///
+/// An endpoint whose handler idles inside its transaction for longer needs a longer
+/// `idle_in_transaction_session_timeout`, set after this.
+///
+/// # Errors
+///
+/// The database's.
+#[cfg(feature = "postgres")]
+pub async fn set_up_postgres(connection: &mut diesel_async::AsyncPgConnection) -> QueryResult<()> {
+    POSTGRES.apply(connection).await
+}
+
+/// Sets a new connection up: WAL, foreign keys, and a busy time-out of 5 s.
+///
+/// # Errors
+///
+/// The database's.
+#[cfg(feature = "sqlite")]
+pub async fn set_up_sqlite(
+    connection: &mut diesel_async::sync_connection_wrapper::SyncConnectionWrapper<
+        diesel::SqliteConnection,
+    >,
+) -> QueryResult<()> {
+    SQLITE.apply(connection).await
 }

@@ -22,24 +22,30 @@ use crate::scope::OperationId;
 /// The connection of a backend that we know: `AsyncPgConnection`, and
 /// `SyncConnectionWrapper<SqliteConnection>`.
 ///
-/// Its methods are the runtime's own; nobody else calls or implements them.
+/// Nobody else can implement it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a connection that `#[idempotent]` can work on",
     note = "take `&mut AsyncPgConnection` (feature `postgres`) or \
             `&mut SyncConnectionWrapper<SqliteConnection>` (feature `sqlite`), \
             and enable the feature of `idem-runtime`"
 )]
-pub trait Backend: AsyncConnection + Sized + 'static {
+pub trait Backend: Store {}
+
+/// What the order of the steps is written against; out of reach of handlers.
+pub trait Store: AsyncConnection + Sized + 'static {
     /// What stops a running statement from outside.
-    #[doc(hidden)]
     type Canceller;
 
     /// Whether transactions have a choice of isolation levels.
-    #[doc(hidden)]
     const ISOLATION: bool;
 
+    /// Whether a panic that cannot be caught would follow from a handler's time-out.
+    const NEEDS_UNWINDING: bool;
+
+    /// Whether connections of this kind are set up as we recommend.
+    fn is_set_up() -> bool;
+
     /// Opens a transaction without a claim.
-    #[doc(hidden)]
     fn begin(
         connection: &mut Self,
         isolation: Option<Isolation>,
@@ -47,7 +53,6 @@ pub trait Backend: AsyncConnection + Sized + 'static {
 
     /// Opens a transaction, claims the key, and looks for its record. Only a free key leaves the
     /// transaction open.
-    #[doc(hidden)]
     fn claim(
         connection: &mut Self,
         claim: &Claim,
@@ -55,7 +60,6 @@ pub trait Backend: AsyncConnection + Sized + 'static {
     ) -> impl Future<Output = QueryResult<Claimed>>;
 
     /// Looks for a record outside of any transaction.
-    #[doc(hidden)]
     fn look(
         connection: &mut Self,
         claim: &Claim,
@@ -63,38 +67,31 @@ pub trait Backend: AsyncConnection + Sized + 'static {
 
     /// Writes the record into the open transaction and commits both. After an error nothing of the
     /// transaction is left.
-    #[doc(hidden)]
     fn record(
         connection: &mut Self,
         record: NewRecord,
     ) -> impl Future<Output = Result<(), CommitError>>;
 
     /// Rolls the open transaction back and then writes the record alone.
-    #[doc(hidden)]
     fn remember(
         connection: &mut Self,
         record: NewRecord,
     ) -> impl Future<Output = Result<(), CommitError>>;
 
     /// Commits the open transaction, if no statement in it has failed.
-    #[doc(hidden)]
     fn commit(connection: &mut Self) -> impl Future<Output = Result<(), CommitError>>;
 
     /// Rolls the open transaction back.
-    #[doc(hidden)]
     fn rollback(connection: &mut Self) -> impl Future<Output = QueryResult<()>>;
 
     /// What will stop a statement of the handler.
-    #[doc(hidden)]
     fn canceller(connection: &Self) -> Self::Canceller;
 
     /// Ends a transaction whose handler was dropped in the middle of it. The connection must not be
     /// used again.
-    #[doc(hidden)]
     fn abandon(connection: &mut Self, canceller: Self::Canceller) -> impl Future<Output = ()>;
 
     /// Deletes at most `limit` expired records.
-    #[doc(hidden)]
     fn prune(connection: &mut Self, limit: u32) -> impl Future<Output = QueryResult<usize>>;
 }
 
@@ -164,6 +161,10 @@ pub enum CommitError {
     /// Nothing of the transaction is left.
     #[error("the transaction was rolled back")]
     RolledBack(#[source] Error),
+    /// The transaction had ended before, inside a statement of the handler. What the handler wrote
+    /// after that may have committed by itself.
+    #[error("the transaction had ended behind the handler's back")]
+    Vanished(#[source] Error),
     /// The connection was lost before the answer to COMMIT.
     #[error("the outcome of the transaction is unknown")]
     Unknown(#[source] Error),

@@ -9,7 +9,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use futures_util::join;
 use tokio_postgres::CancelToken;
 
-use super::{Backend, Claim, Claimed, CommitError, NewRecord, Record, foreign_row};
+use super::{Backend, Claim, Claimed, CommitError, NewRecord, Record, Store, foreign_row};
 use crate::policy::Isolation;
 use crate::response::StoredResponse;
 use crate::transaction::postgres as transaction;
@@ -19,16 +19,23 @@ const TABLE: &str = "idempotency_keys";
 /// A larger body goes as a parameter of a prepared statement, one round trip more, and not in hex.
 const MESSAGE_LIMIT: usize = 16 * 1024;
 
-impl Backend for AsyncPgConnection {
+impl Backend for AsyncPgConnection {}
+
+impl Store for AsyncPgConnection {
     type Canceller = CancelToken;
 
     const ISOLATION: bool = true;
 
+    const NEEDS_UNWINDING: bool = false;
+
+    fn is_set_up() -> bool {
+        crate::pool::setup::POSTGRES.is_asked_for()
+    }
+
     async fn begin(connection: &mut Self, isolation: Option<Isolation>) -> QueryResult<()> {
         transaction::open(connection)?;
-        connection
-            .batch_execute(&transaction::begin_sql(isolation))
-            .await
+        let begin = transaction::begin_sql(isolation);
+        transaction::opened(connection.batch_execute(&begin)).await
     }
 
     async fn claim(
@@ -41,18 +48,16 @@ impl Backend for AsyncPgConnection {
         let shared: &Self = connection;
         // The first poll of each puts it on the wire. On a cold connection each statement is prepared
         // first, under the cache's lock, so that the look still cannot overtake the lock.
-        let (begun, locked, found) = join!(
-            async { SimpleAsyncConnection::batch_execute(&mut &*shared, &begin).await },
-            async { lock(claim).get_result::<Option<bool>>(&mut &*shared).await },
-            async {
-                look(claim)
-                    .get_result::<Row>(&mut &*shared)
-                    .await
-                    .optional()
-            },
-        );
-        begun?;
-        let claimed = judge(claim, locked?, found?)?;
+        let answers = async {
+            let begin = async { (&mut &*shared).batch_execute(&begin).await };
+            let lock = async { lock(claim).get_result(&mut &*shared).await };
+            let look = async { look(claim).get_result(&mut &*shared).await.optional() };
+            let (begun, locked, found) = join!(begin, lock, look);
+            begun?;
+            Ok((locked?, found?))
+        };
+        let (locked, found) = transaction::opened(answers).await?;
+        let claimed = judge(claim, locked, found)?;
         if !matches!(claimed, Claimed::Free { .. }) {
             transaction::rollback(connection).await?;
         }
@@ -60,7 +65,9 @@ impl Backend for AsyncPgConnection {
     }
 
     async fn look(connection: &mut Self, claim: &Claim) -> QueryResult<Option<Record>> {
-        let row: Option<Row> = look(claim).get_result(connection).await.optional()?;
+        let row: Option<Row> = transaction::opened(look(claim).get_result(connection))
+            .await
+            .optional()?;
         match row {
             Some(row) if row.live => row.record(claim),
             _ => Ok(None),
@@ -158,6 +165,9 @@ struct Lock {
     key: i64,
 }
 
+/// Advisory locks are the database's, tables are a schema's: another schema's keys have other locks.
+const THIS_TABLE: &str = " # 'idempotency_keys'::regclass::oid::bigint";
+
 impl Query for Lock {
     type SqlType = Nullable<Bool>;
 }
@@ -166,8 +176,10 @@ impl QueryFragment<Pg> for Lock {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql("SELECT CASE WHEN pg_try_advisory_xact_lock(");
         out.push_bind_param::<BigInt, _>(&self.fingerprint)?;
+        out.push_sql(THIS_TABLE);
         out.push_sql(") THEN pg_try_advisory_xact_lock(");
         out.push_bind_param::<BigInt, _>(&self.key)?;
+        out.push_sql(THIS_TABLE);
         out.push_sql(") END");
         Ok(())
     }
@@ -268,18 +280,18 @@ fn statements(record: &NewRecord) -> String {
 async fn insert(connection: &mut AsyncPgConnection, record: &NewRecord) -> QueryResult<()> {
     let id = uuid::Uuid::from_bytes(record.claim.id.row);
     if record.over_expired {
-        DeleteExpired(id).execute(connection).await?;
+        transaction::written(DeleteExpired(id).execute(connection)).await?;
     }
-    Insert {
+    let insert = Insert {
         id,
         record,
         body: record.response.body.as_deref(),
         status: i16::try_from(record.response.status).unwrap_or_default(),
         retain_ms: record.retain_ms(),
-    }
-    .execute(connection)
-    .await
-    .map(drop)
+    };
+    transaction::written(insert.execute(connection))
+        .await
+        .map(drop)
 }
 
 #[derive(QueryId)]

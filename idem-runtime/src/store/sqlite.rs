@@ -9,15 +9,23 @@ use diesel::sqlite::Sqlite;
 use diesel::{RunQueryDsl, SqliteConnection};
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 
-use super::{Backend, Claim, Claimed, CommitError, NewRecord, Record, foreign_row};
+use super::{Backend, Claim, Claimed, CommitError, NewRecord, Record, Store, foreign_row};
 use crate::policy::Isolation;
 use crate::response::StoredResponse;
 use crate::transaction::sqlite as transaction;
 
-impl Backend for SyncConnectionWrapper<SqliteConnection> {
+impl Backend for SyncConnectionWrapper<SqliteConnection> {}
+
+impl Store for SyncConnectionWrapper<SqliteConnection> {
     type Canceller = ();
 
     const ISOLATION: bool = false;
+
+    const NEEDS_UNWINDING: bool = true;
+
+    fn is_set_up() -> bool {
+        crate::pool::setup::SQLITE.is_asked_for()
+    }
 
     async fn begin(connection: &mut Self, _: Option<Isolation>) -> QueryResult<()> {
         connection.spawn_blocking(transaction::begin).await
@@ -62,7 +70,6 @@ impl Backend for SyncConnectionWrapper<SqliteConnection> {
 
     async fn record(connection: &mut Self, record: NewRecord) -> Result<(), CommitError> {
         hop(connection, move |connection| {
-            transaction::release(connection)?;
             insert(connection, &record)?;
             transaction::commit(connection)
         })
@@ -71,7 +78,8 @@ impl Backend for SyncConnectionWrapper<SqliteConnection> {
 
     async fn remember(connection: &mut Self, record: NewRecord) -> Result<(), CommitError> {
         hop(connection, move |connection| {
-            transaction::start_over(connection)?;
+            transaction::rollback(connection)?;
+            transaction::begin(connection)?;
             insert(connection, &record)?;
             transaction::commit(connection)
         })
@@ -79,11 +87,7 @@ impl Backend for SyncConnectionWrapper<SqliteConnection> {
     }
 
     async fn commit(connection: &mut Self) -> Result<(), CommitError> {
-        hop(connection, |connection| {
-            transaction::release(connection)?;
-            transaction::commit(connection)
-        })
-        .await
+        hop(connection, transaction::commit).await
     }
 
     async fn rollback(connection: &mut Self) -> QueryResult<()> {
@@ -94,7 +98,7 @@ impl Backend for SyncConnectionWrapper<SqliteConnection> {
 
     /// A statement cannot be stopped here: this waits for its end, behind it on the blocking thread.
     async fn abandon(connection: &mut Self, (): ()) {
-        if let Err(error) = Self::rollback(connection).await {
+        if let Err(error) = connection.spawn_blocking(transaction::abandon).await {
             tracing::warn!(%error, "a transaction could not be rolled back");
         }
     }
@@ -113,18 +117,29 @@ async fn hop(
 ) -> Result<(), CommitError> {
     connection
         .spawn_blocking(move |connection| {
-            Ok(phase(connection).map_err(|error| transaction::failed(connection, error)))
+            if let Err(error) = transaction::release(connection) {
+                let error = transaction::failed(connection, error);
+                return Ok(Err(CommitError::Vanished(error)));
+            }
+            Ok(phase(connection).map_err(|error| {
+                let error = transaction::failed(connection, error);
+                if is_taken(&error) {
+                    CommitError::Taken
+                } else {
+                    CommitError::RolledBack(error)
+                }
+            }))
         })
         .await
         .map_err(CommitError::Unknown)?
-        .map_err(|error| match &error {
-            Error::DatabaseError(DatabaseErrorKind::UniqueViolation, information)
-                if information.message().contains(PRIMARY_KEY) =>
-            {
-                CommitError::Taken
-            }
-            _ => CommitError::RolledBack(error),
-        })
+}
+
+fn is_taken(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::DatabaseError(DatabaseErrorKind::UniqueViolation, information)
+            if information.message().contains(PRIMARY_KEY)
+    )
 }
 
 /// SQLite names a violated key in its message only; table and column name are not its words.

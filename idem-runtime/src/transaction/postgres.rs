@@ -14,8 +14,38 @@ use super::{ended, only_ours, opening};
 use crate::policy::Isolation;
 use crate::store::CommitError;
 
-/// How long a server may take to cancel a statement, and then to roll back.
+/// How long a server may take to cancel a statement, and to roll back.
 const CLEAN_UP: Duration = Duration::from_secs(5);
+
+/// How long it may take to open a transaction, and to look into our own table.
+const OPENING: Duration = Duration::from_secs(10);
+
+/// How long it may take to write a record and to commit. After that nobody knows.
+const COMMITTING: Duration = Duration::from_secs(30);
+
+/// Gives a claim, a look or BEGIN up when the server does not answer. Whoever calls this has counted
+/// the transaction as open, or gives the connection up.
+pub(crate) async fn opened<T>(answer: impl Future<Output = QueryResult<T>>) -> QueryResult<T> {
+    in_time(OPENING, answer)
+        .await
+        .unwrap_or_else(|| Err(no_answer()))
+}
+
+/// The same for a statement that writes a record.
+pub(crate) async fn written<T>(answer: impl Future<Output = QueryResult<T>>) -> QueryResult<T> {
+    in_time(COMMITTING, answer)
+        .await
+        .unwrap_or_else(|| Err(no_answer()))
+}
+
+async fn in_time<T>(limit: Duration, answer: impl Future<Output = T>) -> Option<T> {
+    timeout(limit, answer).await.ok()
+}
+
+fn no_answer() -> Error {
+    let message = "the database did not answer in time".to_owned();
+    Error::DatabaseError(DatabaseErrorKind::Unknown, Box::new(message))
+}
 
 pub(crate) fn begin_sql(isolation: Option<Isolation>) -> String {
     match isolation {
@@ -62,14 +92,27 @@ async fn commit_message(connection: &mut AsyncPgConnection, message: &str) -> Re
     if let Err(error) = only_ours(status) {
         return Err(failed(connection, error).await);
     }
-    match connection.batch_execute(message).await {
-        Ok(()) => {
+    ending(connection, message).await
+}
+
+/// Sends a message that ends the transaction. Without an answer nobody knows whether it did, and a
+/// ROLLBACK that is answered later would prove nothing.
+async fn ending(connection: &mut AsyncPgConnection, message: &str) -> Result<(), Failure> {
+    match in_time(COMMITTING, connection.batch_execute(message)).await {
+        Some(Ok(())) => {
             ended(AnsiTransactionManager::transaction_manager_status_mut(
                 connection,
             ));
             Ok(())
         }
-        Err(error) => Err(failed(connection, error).await),
+        Some(Err(error)) => Err(failed(connection, error).await),
+        None => {
+            AnsiTransactionManager::transaction_manager_status_mut(connection).set_in_error();
+            Err(Failure {
+                error: no_answer(),
+                rolled_back: false,
+            })
+        }
     }
 }
 
@@ -78,22 +121,13 @@ pub(crate) async fn rollback_with(
     connection: &mut AsyncPgConnection,
     statements: &str,
 ) -> Result<(), Failure> {
-    match connection
-        .batch_execute(&format!("ROLLBACK; {statements}"))
-        .await
-    {
-        Ok(()) => {
-            ended(AnsiTransactionManager::transaction_manager_status_mut(
-                connection,
-            ));
-            Ok(())
-        }
-        Err(error) => Err(failed(connection, error).await),
-    }
+    ending(connection, &format!("ROLLBACK; {statements}")).await
 }
 
 pub(crate) async fn rollback(connection: &mut AsyncPgConnection) -> QueryResult<()> {
-    connection.batch_execute("ROLLBACK").await?;
+    in_time(CLEAN_UP, connection.batch_execute("ROLLBACK"))
+        .await
+        .unwrap_or_else(|| Err(no_answer()))?;
     ended(AnsiTransactionManager::transaction_manager_status_mut(
         connection,
     ));
@@ -141,14 +175,14 @@ impl Failure {
 /// Stops the statement that a dropped handler left running, and rolls back. The cancel request may
 /// still arrive after this, so the connection is given up in any case.
 pub(crate) async fn abandon(connection: &mut AsyncPgConnection, canceller: CancelToken) {
-    if timeout(CLEAN_UP, canceller.cancel_query(NoTls))
-        .await
-        .is_err()
-    {
-        tracing::warn!("a statement could not be cancelled in time");
+    match in_time(CLEAN_UP, canceller.cancel_query(NoTls)).await {
+        Some(Ok(())) => {}
+        // A server that insists on TLS refuses a request without it.
+        Some(Err(error)) => tracing::warn!(%error, "a statement could not be cancelled"),
+        None => tracing::warn!("a statement could not be cancelled in time"),
     }
-    if timeout(CLEAN_UP, rollback(connection)).await.is_err() {
-        tracing::warn!("a transaction could not be rolled back in time");
+    if let Err(error) = rollback(connection).await {
+        tracing::warn!(%error, "a transaction could not be rolled back; its connection is closed");
     }
     AnsiTransactionManager::transaction_manager_status_mut(connection).set_in_error();
 }

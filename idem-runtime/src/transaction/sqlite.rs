@@ -36,14 +36,12 @@ pub(crate) fn rollback(connection: &mut SqliteConnection) -> QueryResult<()> {
     Ok(())
 }
 
-/// Ends the transaction, even one that a trigger's `RAISE(ROLLBACK)` has ended before, and opens the
-/// next. If the first one could not be ended, BEGIN is refused.
-pub(crate) fn start_over(connection: &mut SqliteConnection) -> QueryResult<()> {
-    if let Err(error) = connection.batch_execute("ROLLBACK") {
-        tracing::debug!(%error, "the handler's transaction had already ended");
-    }
-    ended(status(connection));
-    begin(connection)
+/// Ends the transaction of a handler that was dropped in the middle of it, for good: a statement of
+/// it may be waiting behind this one for its turn, and would commit by itself.
+pub(crate) fn abandon(connection: &mut SqliteConnection) -> QueryResult<()> {
+    let rolled_back = rollback(connection);
+    connection.batch_execute("PRAGMA query_only = ON")?;
+    rolled_back
 }
 
 /// Rolls back after an error. A connection whose ROLLBACK fails is given up: SQLite then has no

@@ -29,7 +29,7 @@ impl ResponseError for AppError {
     fn error_response(&self) -> HttpResponse<BoxBody> {
         match self {
             Self::Conflict(retry) => retry.error_response(),
-            Self::Database(_) => HttpResponse::InternalServerError().finish(),
+            Self::Database(error) => HttpResponse::InternalServerError().body(error.to_string()),
             Self::Accepted => HttpResponse::Accepted().body("later"),
         }
     }
@@ -37,7 +37,7 @@ impl ResponseError for AppError {
 
 macro_rules! stamp {
     ($connection:ty) => {
-        mod handlers {
+        pub(crate) mod handlers {
             use std::sync::atomic::{AtomicU32, Ordering};
 
             use actix_web::{HttpResponse, post, web};
@@ -136,7 +136,9 @@ macro_rules! stamp {
 
             #[post("/accepted")]
             #[idempotent]
-            pub(crate) async fn accepted(connection: &mut $connection) -> Result<HttpResponse, AppError> {
+            pub(crate) async fn accepted(
+                connection: &mut $connection,
+            ) -> Result<HttpResponse, AppError> {
                 mark("accepted", connection).await?;
                 Err(AppError::Accepted)
             }
@@ -189,6 +191,58 @@ macro_rules! stamp {
                 Ok(HttpResponse::Created().finish())
             }
 
+            /// Starts a statement and drops it.
+            #[post("/dropped")]
+            #[idempotent]
+            pub(crate) async fn dropped(
+                connection: &mut $connection,
+            ) -> Result<HttpResponse, AppError> {
+                {
+                    let mut started = std::pin::pin!(mark("dropped", connection));
+                    let _ = futures_util::poll!(&mut started);
+                }
+                Err(AppError::Database(diesel::result::Error::NotFound))
+            }
+
+            /// Starts a statement at about the moment when its time is over.
+            #[post("/late")]
+            #[idempotent(timeout = "40ms")]
+            pub(crate) async fn late(
+                connection: &mut $connection,
+            ) -> Result<HttpResponse, AppError> {
+                let key = std::time::SystemTime::now()
+                    .duration_since(std::time::UNIX_EPOCH)
+                    .unwrap();
+                let jitter = u64::from(key.subsec_micros() % 3000);
+                tokio::time::sleep(std::time::Duration::from_micros(37_500 + jitter)).await;
+                mark("late", connection).await?;
+                Ok(HttpResponse::Created().finish())
+            }
+
+            #[post("/json")]
+            #[idempotent]
+            pub(crate) async fn json(
+                _value: web::Json<serde_json::Value>,
+                connection: &mut $connection,
+            ) -> Result<HttpResponse, AppError> {
+                mark("json", connection).await?;
+                Ok(HttpResponse::Created().finish())
+            }
+
+            /// Swallows the error of a statement, and goes on as if nothing had happened.
+            #[post("/swallowing")]
+            #[idempotent]
+            pub(crate) async fn swallowing(
+                statement: String,
+                connection: &mut $connection,
+            ) -> Result<HttpResponse, AppError> {
+                mark("before", connection).await?;
+                let swallowed = diesel::sql_query(statement).execute(connection).await;
+                assert!(swallowed.is_err());
+                let _ = mark("after", connection).await;
+                Ok(HttpResponse::Created().finish())
+            }
+
             /// What no attribute can see: the method comes with the route.
             #[idempotent]
             pub(crate) async fn unseen(
@@ -206,6 +260,10 @@ macro_rules! stamp {
                     .service(conflict)
                     .service(conflict_once)
                     .service(accepted)
+                    .service(dropped)
+                    .service(swallowing)
+                    .service(late)
+                    .service(json)
                     .service(derived)
                     .service(tenant)
                     .service(large)

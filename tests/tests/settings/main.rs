@@ -5,6 +5,8 @@
 
 mod cases;
 mod handlers;
+mod only_postgres;
+mod only_sqlite;
 mod open;
 
 cases::stamp! {
