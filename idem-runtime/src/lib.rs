@@ -1,11 +1,69 @@
 //! Idempotent actix-web handlers: claim, effect and response in one diesel transaction.
 //!
+//! A client names its operation in an `Idempotency-Key` header. [`#[idempotent]`](macro@idempotent)
+//! claims that key, runs the handler inside a transaction, stores the response in the same one, and
+//! answers every retry with it, byte for byte: within the retention, for one scope and key and a
+//! matching request, the effect occurs once. A crash at any instant leaves nothing to clean up.
+//!
+//! ```
+//! # #[cfg(all(feature = "postgres", feature = "bb8"))]
+//! # mod example {
+//! use actix_web::{App, HttpResponse, HttpServer, post, web};
+//! use diesel_async::AsyncPgConnection;
+//! use diesel_async::pooled_connection::{AsyncDieselConnectionManager, bb8::Pool};
+//! use idem_runtime::{Idempotency, idempotent, pool};
+//!
+//! #[post("/orders")]
+//! #[idempotent(scope = "account", retain = "24h")]
+//! async fn create_order(
+//!     item: String,                  // any actix extractors, any number
+//!     conn: &mut AsyncPgConnection,  // the one `&mut` parameter is the open transaction
+//! ) -> HttpResponse {
+//!     // … plain diesel …
+//! #   let _ = (item, conn);
+//!     HttpResponse::Created().finish()
+//! }
+//!
+//! async fn serve(database_url: &str) -> Result<(), Box<dyn std::error::Error>> {
+//!     let manager = AsyncDieselConnectionManager::<AsyncPgConnection>::new_with_config(
+//!         database_url,
+//!         pool::postgres_config(),
+//!     );
+//!     let idempotency = Idempotency::builder(Pool::builder().build(manager).await?)
+//!         .account_with(|request| {
+//!             let user = request.headers().get("x-authenticated-user")?;
+//!             user.to_str().ok().map(str::to_owned)
+//!         })
+//!         .build()?;
+//!     HttpServer::new(move || {
+//!         App::new()
+//!             .app_data(web::Data::new(idempotency.clone()))
+//!             .service(create_order)
+//!     })
+//!     .bind(("127.0.0.1", 8080))?
+//!     .run()
+//!     .await?;
+//!     Ok(())
+//! }
+//! # }
+//! ```
+//!
+//! The options are in the documentation of [`idempotent`](macro@idempotent), the settings of the
+//! application in that of [`Builder`], our own answers in that of [`problem::ProblemCode`]. The table
+//! comes from [`migrations`] or from `idem migration generate`.
+//!
 //! | module | what lives there |
 //! |---|---|
 //! | [`policy`] | what one endpoint declared |
 //! | [`pool`] | pools, and how their connections are set up |
 //! | [`problem`] | our own answers |
 //! | [`migrations`] | the table |
+//!
+//! # Cancellation
+//!
+//! From the claim on an operation runs detached from the client's connection. If its task is dropped
+//! all the same, its connection is closed and the database rolls back. With `panic = "abort"` a panic
+//! ends the process, to the same effect.
 //!
 //! # Features
 //!
