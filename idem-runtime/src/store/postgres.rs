@@ -65,12 +65,14 @@ impl Store for AsyncPgConnection {
     }
 
     async fn look(connection: &mut Self, claim: &Claim) -> QueryResult<Option<Record>> {
-        let row: Option<Row> = transaction::opened(look(claim).get_result(connection))
-            .await
-            .optional()?;
-        match row {
-            Some(row) if row.live => row.record(claim),
-            _ => Ok(None),
+        let found = transaction::opened(look(claim).get_result::<Row>(connection)).await;
+        match found.optional() {
+            Ok(Some(row)) if row.live => row.record(claim),
+            Ok(_) => Ok(None),
+            Err(error) => {
+                transaction::give_up(connection);
+                Err(error)
+            }
         }
     }
 

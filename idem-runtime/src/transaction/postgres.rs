@@ -24,7 +24,7 @@ const OPENING: Duration = Duration::from_secs(10);
 const COMMITTING: Duration = Duration::from_secs(30);
 
 /// Gives a claim, a look or BEGIN up when the server does not answer. Whoever calls this has counted
-/// the transaction as open, or gives the connection up.
+/// the transaction as open, or gives the connection up as well.
 pub(crate) async fn opened<T>(answer: impl Future<Output = QueryResult<T>>) -> QueryResult<T> {
     in_time(OPENING, answer)
         .await
@@ -107,7 +107,7 @@ async fn ending(connection: &mut AsyncPgConnection, message: &str) -> Result<(),
         }
         Some(Err(error)) => Err(failed(connection, error).await),
         None => {
-            AnsiTransactionManager::transaction_manager_status_mut(connection).set_in_error();
+            give_up(connection);
             Err(Failure {
                 error: no_answer(),
                 rolled_back: false,
@@ -145,7 +145,7 @@ pub(crate) struct Failure {
 pub(crate) async fn failed(connection: &mut AsyncPgConnection, error: Error) -> Failure {
     let rolled_back = rollback(connection).await.is_ok();
     if !rolled_back {
-        AnsiTransactionManager::transaction_manager_status_mut(connection).set_in_error();
+        give_up(connection);
     }
     Failure { error, rolled_back }
 }
@@ -184,5 +184,10 @@ pub(crate) async fn abandon(connection: &mut AsyncPgConnection, canceller: Cance
     if let Err(error) = rollback(connection).await {
         tracing::warn!(%error, "a transaction could not be rolled back; its connection is closed");
     }
+    give_up(connection);
+}
+
+/// Lets the pool close the connection when it comes back.
+pub(crate) fn give_up(connection: &mut AsyncPgConnection) {
     AnsiTransactionManager::transaction_manager_status_mut(connection).set_in_error();
 }
