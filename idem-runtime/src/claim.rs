@@ -68,7 +68,9 @@ pub(crate) async fn settle<C: Backend>(
             Entered::Recorded(record) => return Ok(Settled::Recorded(record)),
             Entered::KeyHeld => return Err(mismatch(operation)),
             Entered::Behind(first) => {
-                patience.outlast(operation, first.over()).await?;
+                if let Some(record) = patience.outlast(operation, first.over()).await? {
+                    return Ok(Settled::Recorded(record));
+                }
                 deadline = operation.store_deadline();
                 continue;
             }
@@ -183,15 +185,15 @@ impl Patience {
     }
 
     /// Waits for the first attempt of this process.
-    async fn outlast<C: Backend>(
+    async fn outlast<C: Backend, T>(
         &self,
         operation: &Operation<C>,
-        over: impl Future<Output = ()>,
-    ) -> Result<(), Problem> {
+        over: impl Future<Output = T>,
+    ) -> Result<T, Problem> {
         if let Some(until) = self.until
-            && timeout_at(until, over).await.is_ok()
+            && let Ok(left) = timeout_at(until, over).await
         {
-            return Ok(());
+            return Ok(left);
         }
         operation.tell("in_flight");
         Err(Problem::in_flight())

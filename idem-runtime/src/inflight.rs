@@ -138,12 +138,119 @@ impl Drop for First {
 pub(crate) struct Behind(watch::Receiver<Progress>);
 
 impl Behind {
-    /// Waits until the first one is over.
-    pub(crate) async fn over(mut self) {
-        // An error means that the first one is gone, and so over.
-        let _gone = self
-            .0
-            .wait_for(|progress| !matches!(progress, Progress::Claiming | Progress::Running))
-            .await;
+    /// Waits until the first one is over, and takes the record that it leaves.
+    pub(crate) async fn over(mut self) -> Option<Arc<Record>> {
+        let over =
+            |progress: &Progress| !matches!(progress, Progress::Claiming | Progress::Running);
+        match self.0.wait_for(over).await.as_deref() {
+            Ok(Progress::Recorded(record)) => Some(Arc::clone(record)),
+            // An error means that the first one is gone, and so over.
+            Ok(_) | Err(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+    use actix_web::web::Bytes;
+    use futures_util::{FutureExt, join};
+
+    use super::*;
+    use crate::fingerprint::{Secrets, Subject};
+    use crate::policy::BodyForm;
+    use crate::response::StoredResponse;
+
+    const ROW: RowId = [7; 16];
+
+    fn print(body: &'static str) -> Fingerprint {
+        let request = TestRequest::post().to_http_request();
+        let subject = Subject::new(&request, Bytes::from_static(body.as_bytes()));
+        Secrets::default().fingerprint(&subject, BodyForm::Raw)
+    }
+
+    fn record() -> Arc<Record> {
+        Arc::new(Record {
+            fingerprint: Vec::new(),
+            response: StoredResponse {
+                status: 200,
+                headers: String::new(),
+                body: None,
+            },
+        })
+    }
+
+    async fn first(flights: &Flights) -> First {
+        match flights.enter(ROW, &print("a")).await {
+            Entered::First(first) => first,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[actix_web::test]
+    async fn others_wait_for_the_word_of_the_first() {
+        let flights = Flights::default();
+        let asking = first(&flights).await;
+        let print = print("a");
+        let mut other = Box::pin(flights.enter(ROW, &print));
+        assert!(other.as_mut().now_or_never().is_none());
+        asking.running();
+        assert!(matches!(other.await, Entered::Behind(_)));
+        assert!(matches!(
+            flights.enter(ROW, &self::print("b")).await,
+            Entered::KeyHeld
+        ));
+    }
+
+    #[actix_web::test]
+    async fn a_record_is_for_all_who_wait() {
+        let flights = Flights::default();
+        let asking = first(&flights).await;
+        let prints = (print("a"), print("b"));
+        let others = async { join!(flights.enter(ROW, &prints.0), flights.enter(ROW, &prints.1)) };
+        let ((one, two), ()) = join!(others, async { asking.recorded(record()) });
+        assert!(matches!(one, Entered::Recorded(_)));
+        assert!(matches!(two, Entered::Recorded(_)));
+        drop(first(&flights).await);
+    }
+
+    #[actix_web::test]
+    async fn who_waited_behind_the_first_gets_its_record_or_asks() {
+        let flights = Flights::default();
+        for left in [Some(record()), None] {
+            let asking = first(&flights).await;
+            asking.running();
+            let Entered::Behind(behind) = flights.enter(ROW, &print("a")).await else {
+                panic!("not behind");
+            };
+            let leave = async {
+                match left.clone() {
+                    Some(record) => asking.recorded(record),
+                    None => drop(asking),
+                }
+            };
+            let (found, ()) = join!(behind.over(), leave);
+            assert_eq!(found.is_some(), left.is_some());
+        }
+        assert!(flights.lock().is_empty());
+    }
+
+    #[actix_web::test]
+    async fn when_the_first_fails_the_next_one_asks() {
+        let flights = Flights::default();
+        let asking = first(&flights).await;
+        let print = print("a");
+        let (other, ()) = join!(flights.enter(ROW, &print), async { drop(asking) });
+        assert!(matches!(other, Entered::First(_)));
+    }
+
+    #[actix_web::test]
+    async fn elsewhere_is_said_to_all_who_wait_and_kept_from_who_comes_later() {
+        let flights = Flights::default();
+        let asking = first(&flights).await;
+        let print = print("a");
+        let (other, ()) = join!(flights.enter(ROW, &print), async { asking.elsewhere() });
+        assert!(matches!(other, Entered::Elsewhere));
+        drop(first(&flights).await);
     }
 }

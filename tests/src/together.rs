@@ -1,4 +1,4 @@
-//! Doing things at the same moment, and waiting for something to become true. Sleeps nowhere else.
+//! Doing things at the same moment, and waiting for something to become true: nobody else sleeps until a thing is so.
 
 use std::future::Future;
 use std::sync::Arc;

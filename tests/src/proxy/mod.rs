@@ -5,7 +5,7 @@ mod message;
 mod pump;
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -50,8 +50,14 @@ struct State {
     cut: Mutex<Option<Cut>>,
     hold: Mutex<Option<Duration>>,
     next: AtomicUsize,
-    is_up: watch::Sender<bool>,
+    is_up: AtomicBool,
+    /// Counts how often the proxy was taken down: a connection lives within one.
+    era: watch::Sender<u64>,
+    open: watch::Sender<usize>,
 }
+
+/// Counts as an open connection for as long as it lives.
+struct Open<'a>(&'a State);
 
 impl Proxy {
     /// A proxy to the server of this database.
@@ -68,7 +74,9 @@ impl Proxy {
             cut: Mutex::default(),
             hold: Mutex::default(),
             next: AtomicUsize::new(0),
-            is_up: watch::Sender::new(true),
+            is_up: AtomicBool::new(true),
+            era: watch::Sender::new(0),
+            open: watch::Sender::new(0),
         });
         let url = with_address(database.url(), address);
         let listener = tokio::spawn(accept(listener, Arc::clone(&state)));
@@ -117,20 +125,23 @@ impl Proxy {
     }
 
     /// Closes all connections and refuses new ones.
-    pub fn take_down(&self) {
-        self.state.is_up.send_replace(false);
+    pub async fn take_down(&self) {
+        self.state.is_up.store(false, Ordering::SeqCst);
+        self.state.era.send_modify(|era| *era += 1);
+        let mut open = self.state.open.subscribe();
+        let _ = open.wait_for(|open| *open == 0).await;
     }
 
     /// Accepts connections again.
     pub fn bring_up(&self) {
-        self.state.is_up.send_replace(true);
+        self.state.is_up.store(true, Ordering::SeqCst);
     }
 }
 
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.listener.abort();
-        self.state.is_up.send_replace(false);
+        self.state.era.send_modify(|era| *era += 1);
     }
 }
 
@@ -163,21 +174,36 @@ impl State {
 
 async fn accept(listener: TcpListener, state: Arc<State>) {
     while let Ok((client, _)) = listener.accept().await {
-        if !*state.is_up.borrow() {
+        if !state.is_up.load(Ordering::SeqCst) {
             continue;
         }
-        let number = state.next.fetch_add(1, Ordering::Relaxed);
+        let mut era = state.era.subscribe();
+        let now = *era.borrow();
         let state = Arc::clone(&state);
         tokio::spawn(async move {
-            let mut is_up = state.is_up.subscribe();
+            let _open = Open::new(&state);
+            let number = state.next.fetch_add(1, Ordering::Relaxed);
             let Ok(server) = TcpStream::connect(&state.server).await else {
                 return;
             };
             tokio::select! {
-                _ = is_up.wait_for(|is_up| !is_up) => {}
+                _ = era.wait_for(|era| *era != now) => {}
                 _ = pump::run(client, server, number, &state) => {}
             }
         });
+    }
+}
+
+impl<'a> Open<'a> {
+    fn new(state: &'a State) -> Self {
+        state.open.send_modify(|open| *open += 1);
+        Self(state)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.open.send_modify(|open| *open -= 1);
     }
 }
 

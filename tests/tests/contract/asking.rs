@@ -1,6 +1,6 @@
 //! How the cases ask and what several of them check. No case lives here.
 
-use idem_tests::{App, Request, Response, all_at_once, send, until};
+use idem_tests::{App, Request, Response, Stage, all_at_once, send, until};
 use serde_json::{Value, json};
 
 /// A script, asked for by the account `acme`.
@@ -25,6 +25,14 @@ pub(crate) async fn settled(app: &App, request: &Request) -> Response {
         (answer.code() != "idempotency-in-flight").then_some(answer)
     })
     .await
+}
+
+/// Returns when the database has noticed that every attempt is over.
+pub(crate) async fn nothing_open(stage: &Stage) {
+    until("no transaction is open", || async {
+        (stage.database.open_transactions().await == 0).then_some(())
+    })
+    .await;
 }
 
 /// One is the original; each other is its replay or a 409 that says when to come back.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use idem_tests::{App, Connection, Request, Stage, on_both, until};
+use idem_tests::{App, Connection, Request, Stage, on_both};
 
-use crate::asking::{ask, gated, marking, settled};
+use crate::asking::{ask, gated, marking, nothing_open, settled};
 
 const REQUESTS: u32 = 200;
 
@@ -47,10 +47,7 @@ async fn abort_many(stage: &Stage, app: App) {
         tokio::time::sleep(Duration::from_micros(u64::from(random % 4000))).await;
         connection.reset().unwrap();
     }
-    until("no transaction is open", || async {
-        (stage.database.open_transactions().await == 0).then_some(())
-    })
-    .await;
+    nothing_open(stage).await;
     let next = settled(&app, &ask("/account/script", "next", &marking("next"))).await;
     assert_eq!(next.status, 201, "{}", next.text());
     assert_eq!(stage.database.effects("next").await, 1);
@@ -147,10 +144,7 @@ async fn stopped_while_a_handler_runs(stage: &Stage) {
     app.reached("gate", 1).await;
     app.terminate().await;
     assert!(app.ended().await.success());
-    until("no transaction is open", || async {
-        (stage.database.open_transactions().await == 0).then_some(())
-    })
-    .await;
+    nothing_open(stage).await;
     assert_eq!(stage.database.effects("gate").await, 0);
     let app = stage.start().await;
     app.open_gate("gate").await;

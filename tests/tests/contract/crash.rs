@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use idem_tests::{App, Cut, Response, Stage, on_both, on_postgres};
 use serde_json::{Value, json};
 
-use crate::asking::{ask, assert_replay, marking, settled};
+use crate::asking::{ask, assert_replay, marking, nothing_open, settled};
 
 const SIGKILL: i32 = 9;
 const FAR_TOO_MANY: u32 = 100;
@@ -134,6 +134,7 @@ async fn the_process_exits_in_the_handler(stage: &Stage) {
             .is_err()
     );
     assert_eq!(app.ended().await.code(), Some(3));
+    nothing_open(stage).await;
     let app = stage.start().await;
     // Nothing is left, not even what the key was used for.
     let other = settled(&app, &ask("/account/script", "k", &marking("other"))).await;
@@ -287,7 +288,7 @@ async fn idle_connections_that_died_are_not_noticed(stage: &Stage) {
     for answer in running {
         assert_eq!(answer.await.unwrap().status, 201);
     }
-    proxy.take_down();
+    proxy.take_down().await;
     proxy.bring_up();
     let answer = app
         .send(&ask("/account/script", "k", &marking("after")))

@@ -215,7 +215,7 @@ async fn checked_before_the_database(stage: &Stage) {
         .argument("300")
         .start()
         .await;
-    proxy.take_down();
+    proxy.take_down().await;
     app.send(&with("k".repeat(8192), "down"))
         .await
         .assert_problem(400, "idempotency-key-invalid", false);

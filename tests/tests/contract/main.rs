@@ -4,6 +4,7 @@
 
 mod asking;
 mod cancel;
+mod chaos;
 mod crash;
 mod fingerprint;
 mod keys;

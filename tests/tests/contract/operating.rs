@@ -98,7 +98,7 @@ async fn the_store_is_down(stage: &Stage) {
     let recorded = ask("/account/script", "recorded", &marking("recorded"));
     let first = app.send(&recorded).await;
     assert_eq!(first.status, 201);
-    proxy.take_down();
+    proxy.take_down().await;
     for request in [
         ask("/account/script", "k", &marking("down")),
         recorded.clone(),

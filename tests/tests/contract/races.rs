@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use idem_tests::{App, Backend, Response, Stage, all_at_once, on_both, send};
+use idem_tests::{App, Backend, Response, Stage, all_at_once, on_both, on_postgres, send, until};
 use serde_json::{Value, json};
 
-use crate::asking::{ask, assert_one_original, gated, marking, settled, storm};
+use crate::asking::{ask, assert_one_original, assert_replay, gated, marking, settled, storm};
 
 on_both! {
     pool_of_one_never_hangs,
@@ -18,6 +19,8 @@ on_both! {
     failing_in_a_storm_frees_the_key,
     serialization_failures_are_run_again,
 }
+
+on_postgres! { a_replay_in_progress_is_nothing_in_flight }
 
 async fn pool_of_one_never_hangs(stage: &Stage) {
     crowd(stage.app().pool(1).start().await).await;
@@ -180,4 +183,27 @@ async fn serialization_failures_are_run_again(stage: &Stage) {
         );
     }
     assert_eq!(stage.database.records().await, 2);
+}
+
+/// Another replay may hold the lock for a moment: the record outranks it.
+async fn a_replay_in_progress_is_nothing_in_flight(stage: &Stage) {
+    let (slow, proxy) = stage.start_behind_proxy().await;
+    let app = stage.start().await;
+    let request = ask("/account/script", "k", &marking("replayed"));
+    let first = app.send(&request).await;
+    // On a connection that is warm, so that lock and look leave together.
+    assert_replay(&first, &slow.send(&request).await);
+    proxy.clear();
+    proxy.hold(Duration::from_millis(500));
+    let replay = slow.send_in_background(&request);
+    until("the replay holds the lock", || async {
+        proxy
+            .sent()
+            .iter()
+            .any(|one| one.sql.contains("FROM idempotency_keys"))
+            .then_some(())
+    })
+    .await;
+    assert_replay(&first, &app.send(&request).await);
+    assert_replay(&first, &replay.await.unwrap());
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use idem_tests::{App, Request, Stage, on_both, until};
+use idem_tests::{App, Backend, Request, Stage, on_both, until};
 use serde_json::{Value, json};
 
 use crate::asking::{ask, assert_replay, marking};
@@ -66,12 +66,14 @@ async fn a_panic_leaves_nothing(stage: &Stage) {
 
 async fn a_swallowed_error_is_not_a_success(stage: &Stage) {
     let app = stage.app().pool(1).start().await;
+    // On SQLite the transaction was gone before the handler was through: what it wrote afterwards is committed.
+    let is_retryable = stage.backend() == Backend::Postgres;
     for status in [200, 201, 302] {
         let script =
             json!({ "label": "swallow", "fail": "swallow", "status": status, "body": "fine" });
         app.send(&ask("/account/script", "k", &script))
             .await
-            .assert_problem(500, "handler-failed", true);
+            .assert_problem(500, "handler-failed", is_retryable);
     }
     // Without a key there is no record, but an effect that is not there is not there either.
     let script = json!({ "label": "swallow", "fail": "swallow", "status": 201 });
@@ -137,6 +139,9 @@ async fn yesterdays_acceptance_outlives_todays_validation(stage: &Stage) {
     // Without a record there is nothing to replay: the refusal stands and leaves the key unused.
     let fresh = ask("/fussy/script", "fresh", &marking("fussy"));
     assert_eq!(app.send(&fresh).await.status, 422);
+    // Nor is what has expired.
+    stage.database.expire_all().await;
+    assert_eq!(app.send(&request).await.status, 422);
     app.send(&refuse(false)).await;
     assert_eq!(app.send(&fresh).await.status, 201);
     assert_eq!(app.effects("fussy").await.entered, 2);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use idem_tests::{App, Backend, Stage, on_both, until};
 use serde_json::json;
 
-use crate::asking::{ask, gated, marking};
+use crate::asking::{ask, gated, marking, nothing_open};
 
 on_both! {
     a_late_handler_leaves_nothing,
@@ -33,10 +33,7 @@ async fn late(stage: &Stage, app: App) {
         .assert_problem(504, "handler-failed", true);
     assert_eq!(stage.database.effects("gate").await, 0);
     assert_eq!(stage.database.records().await, 0);
-    until("no transaction is open", || async {
-        (stage.database.open_transactions().await == 0).then_some(())
-    })
-    .await;
+    nothing_open(stage).await;
     app.open_gate("gate").await;
     let retry = app.send(&request).await;
     assert_eq!((retry.status, retry.is_replay()), (201, false));

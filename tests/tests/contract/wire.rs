@@ -5,7 +5,7 @@ use std::time::Duration;
 use diesel_async::{AsyncConnection, AsyncPgConnection, RunQueryDsl};
 use idem_tests::{App, Proxy, Sent, Stage, on_postgres};
 
-use crate::asking::{ask, marking};
+use crate::asking::{ask, assert_replay, gated, marking};
 
 /// Longer than a client that is not waiting for an answer takes to send the rest.
 const QUIET: Duration = Duration::from_millis(60);
@@ -17,6 +17,7 @@ on_postgres! {
     in_order_with_prepared_records,
     a_replay_is_one_round_trip_before_its_end,
     a_connection_is_set_up_once,
+    a_crowd_of_duplicates_asks_once,
 }
 
 diesel::table! {
@@ -143,7 +144,7 @@ fn assert_in_order(sent: &[Sent], status: u16) {
 }
 
 fn is_look(sql: &str) -> bool {
-    sql.contains("SELECT") && sql.contains("idempotency_keys") && !sql.contains("INSERT")
+    sql.contains("FROM idempotency_keys WHERE id")
 }
 
 fn is_record(sql: &str) -> bool {
@@ -193,4 +194,26 @@ async fn a_connection_is_set_up_once(stage: &Stage) {
             .count();
         assert_eq!(count, 1, "{setting}: {:#?}", proxy.sent());
     }
+}
+
+/// Those who wait for the first attempt get the answer from it, not from the database.
+async fn a_crowd_of_duplicates_asks_once(stage: &Stage) {
+    let (app, proxy) = stage.start_behind_proxy().await;
+    let request = ask("/wait/script", "k", &gated("gate"));
+    let first = app.send_in_background(&request);
+    app.reached("gate", 1).await;
+    let crowd: Vec<_> = (0..30).map(|_| app.send_in_background(&request)).collect();
+    // Whoever comes too late to wait asks for itself; that none comes too late cannot be seen from here.
+    assert_eq!(app.entered("gate").await, 1);
+    app.open_gate("gate").await;
+    let first = first.await.unwrap();
+    for answer in crowd {
+        assert_replay(&first, &answer.await.unwrap());
+    }
+    let begins = proxy
+        .sent()
+        .iter()
+        .filter(|one| one.sql.contains("BEGIN"))
+        .count();
+    assert!(begins <= 10, "{begins} transactions for one operation");
 }
