@@ -97,7 +97,7 @@ use crate::problems::Problems;
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```text
 /// use actix_web::{HttpResponse, post, web};
 /// use diesel_async::{AsyncPgConnection, RunQueryDsl};
 /// use idem_runtime::idempotent;
@@ -118,7 +118,7 @@ use crate::problems::Problems;
 ///
 /// Hold duplicates until the first attempt is done, in a scope that the application names:
 ///
-/// ```ignore
+/// ```text
 /// #[idempotent(scope = "tenant", in_flight = "wait 2s", body_limit = "64KiB")]
 /// #[put("/tenants/{tenant}/settings")]
 /// async fn save_settings(
