@@ -170,6 +170,11 @@ pub enum CommitError {
     Unknown(#[source] Error),
 }
 
+/// How every record begins, on every backend.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+const INSERT: &str = "INSERT INTO idempotency_keys \
+     (id, scope, key, endpoint, fingerprint, status, headers, body, recorded_at, expires_at) VALUES (";
+
 /// A row was found under an id that is not this scope and key's.
 pub(crate) fn foreign_row() -> Error {
     Error::DeserializationError("a row of another scope and key has the same id".into())

@@ -9,7 +9,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use futures_util::join;
 use tokio_postgres::CancelToken;
 
-use super::{Backend, Claim, Claimed, CommitError, NewRecord, Record, Store, foreign_row};
+use super::{Backend, Claim, Claimed, CommitError, INSERT, NewRecord, Record, Store, foreign_row};
 use crate::policy::Isolation;
 use crate::response::StoredResponse;
 use crate::transaction::postgres as transaction;
@@ -259,9 +259,7 @@ fn statements(record: &NewRecord) -> String {
         ));
     }
     sql.push_str(&format!(
-        "INSERT INTO idempotency_keys \
-         (id, scope, key, endpoint, fingerprint, status, headers, body, recorded_at, expires_at) \
-         VALUES ({id}, {}, {}, {}, {}, {}, {}, {}, clock_timestamp(), \
+        "{INSERT}{id}, {}, {}, {}, {}, {}, {}, {}, clock_timestamp(), \
          clock_timestamp() + {} * interval '1 millisecond')",
         text(&record.claim.scope),
         text(&record.claim.key),
@@ -330,11 +328,7 @@ impl QueryFragment<Pg> for Insert<'_> {
             response,
             ..
         } = self.record;
-        out.push_sql(
-            "INSERT INTO idempotency_keys \
-             (id, scope, key, endpoint, fingerprint, status, headers, body, recorded_at, expires_at) \
-             VALUES (",
-        );
+        out.push_sql(INSERT);
         out.push_bind_param::<Uuid, _>(&self.id)?;
         for text in [&*claim.scope, &*claim.key, endpoint.as_str()] {
             out.push_sql(", ");

@@ -9,7 +9,7 @@ use diesel::sqlite::Sqlite;
 use diesel::{RunQueryDsl, SqliteConnection};
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 
-use super::{Backend, Claim, Claimed, CommitError, NewRecord, Record, Store, foreign_row};
+use super::{Backend, Claim, Claimed, CommitError, INSERT, NewRecord, Record, Store, foreign_row};
 use crate::policy::Isolation;
 use crate::response::StoredResponse;
 use crate::transaction::sqlite as transaction;
@@ -271,11 +271,7 @@ impl QueryFragment<Sqlite> for Insert<'_> {
             response,
             ..
         } = self.record;
-        out.push_sql(
-            "INSERT INTO idempotency_keys \
-             (id, scope, key, endpoint, fingerprint, status, headers, body, recorded_at, expires_at) \
-             VALUES (",
-        );
+        out.push_sql(INSERT);
         out.push_bind_param::<Binary, [u8]>(&claim.id.row)?;
         for text in [&*claim.scope, &*claim.key, endpoint.as_str()] {
             out.push_sql(", ");

@@ -3,6 +3,10 @@
 use actix_web::body::BoxBody;
 use actix_web::{HttpResponse, ResponseError};
 use idem_runtime::Retry;
+use tokio::sync::Semaphore;
+
+/// Lets `/held` go on, one permit a request.
+pub(crate) static HOLD: Semaphore = Semaphore::const_new(0);
 
 /// An application's own error around ours.
 #[derive(Debug)]
@@ -243,6 +247,17 @@ macro_rules! stamp {
                 Ok(HttpResponse::Created().finish())
             }
 
+            /// Runs until somebody adds a permit.
+            #[post("/held")]
+            #[idempotent]
+            pub(crate) async fn held(
+                connection: &mut $connection,
+            ) -> Result<HttpResponse, AppError> {
+                mark("held", connection).await?;
+                crate::handlers::HOLD.acquire().await.unwrap().forget();
+                Ok(HttpResponse::Created().finish())
+            }
+
             /// What no attribute can see: the method comes with the route.
             #[idempotent]
             pub(crate) async fn unseen(
@@ -261,6 +276,7 @@ macro_rules! stamp {
                     .service(conflict_once)
                     .service(accepted)
                     .service(dropped)
+                    .service(held)
                     .service(swallowing)
                     .service(late)
                     .service(json)
