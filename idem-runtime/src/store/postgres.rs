@@ -17,7 +17,7 @@ use crate::transaction::postgres as transaction;
 const TABLE: &str = "idempotency_keys";
 
 /// A larger body goes as a parameter of a prepared statement, one round trip more, and not in hex.
-const MESSAGE_LIMIT: usize = 16 * 1024;
+const MESSAGE_LIMIT: usize = 4 * 1024;
 
 impl Backend for AsyncPgConnection {}
 
