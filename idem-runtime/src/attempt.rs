@@ -2,6 +2,8 @@
 //!
 //! No claims, no SQL.
 
+use std::sync::Arc;
+
 use actix_web::{HttpRequest, HttpResponse};
 use tokio::time::Instant;
 
@@ -16,7 +18,7 @@ use crate::supervise::{Ran, supervise};
 /// How a run ended.
 pub(crate) enum Attempt {
     /// Effect and record are committed, or the record alone.
-    Recorded(HttpResponse, Record),
+    Recorded(HttpResponse, Arc<Record>),
     /// The effect is committed without a record, or nothing is.
     Answered(HttpResponse),
     /// Nothing is committed.
@@ -72,10 +74,7 @@ where
         }
     };
     let record = operation.new_record(keyed, stored, ours.over_expired);
-    let kept = Record {
-        fingerprint: record.fingerprint.clone(),
-        response: record.response.clone(),
-    };
+    let kept = Arc::clone(&record.stored);
     let committed = if failed {
         C::remember(connection, record).await
     } else {

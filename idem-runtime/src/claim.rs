@@ -6,7 +6,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use diesel::result::{DatabaseErrorKind, Error};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::inflight::{Entered, First};
@@ -14,11 +13,8 @@ use crate::operation::{Keyed, Operation};
 use crate::policy::InFlight;
 use crate::pool::{self, Lease};
 use crate::problem::Problem;
+use crate::reach::Reach;
 use crate::store::{Backend, Claimed, Record};
-
-/// A claim that failed has done nothing yet. It is made again at once where another connection or
-/// another moment may help: after a restart of the database a pool is full of dead connections.
-pub(crate) const CLAIM_TRIES: u32 = 5;
 
 /// The word on an operation.
 pub(crate) enum Settled<C> {
@@ -56,61 +52,50 @@ pub(crate) async fn settle<C: Backend>(
     mut held: Option<First>,
     patience: &mut Patience,
 ) -> Result<Settled<C>, Problem> {
-    let mut tries = CLAIM_TRIES;
-    let mut deadline = operation.store_deadline();
+    let isolation = operation.policy.isolation;
+    let mut reach = Reach::new(operation);
     loop {
         let entered = match held.take() {
             Some(first) => Entered::First(first),
-            None => enter(operation, keyed, deadline).await?,
+            None => enter(operation, keyed, reach.deadline()).await?,
         };
-        let first = match entered {
-            Entered::First(first) => first,
+        match entered {
+            Entered::First(first) => {
+                let claim =
+                    async |connection: &mut C| C::claim(connection, &keyed.claim, isolation).await;
+                let (connection, claimed) = reach.ask(operation, claim).await?;
+                match claimed {
+                    Claimed::Free { over_expired } => {
+                        first.running();
+                        return Ok(Settled::Ours(Ours {
+                            connection,
+                            over_expired,
+                            first,
+                        }));
+                    }
+                    Claimed::Recorded(record) => {
+                        let record = Arc::new(record);
+                        first.recorded(Arc::clone(&record));
+                        return Ok(Settled::Recorded(record));
+                    }
+                    Claimed::KeyHeld => return Err(mismatch(operation)),
+                    Claimed::InFlight => {
+                        drop(connection);
+                        first.elsewhere();
+                        patience.pause(operation).await?;
+                    }
+                }
+            }
             Entered::Recorded(record) => return Ok(Settled::Recorded(record)),
             Entered::KeyHeld => return Err(mismatch(operation)),
             Entered::Behind(first) => {
                 if let Some(record) = patience.outlast(operation, first.over()).await? {
                     return Ok(Settled::Recorded(record));
                 }
-                deadline = operation.store_deadline();
-                continue;
             }
-            Entered::Elsewhere => {
-                patience.pause(operation).await?;
-                deadline = operation.store_deadline();
-                continue;
-            }
-        };
-        let mut connection = operation.lend(deadline).await?;
-        match C::claim(&mut connection, &keyed.claim, operation.policy.isolation).await {
-            Ok(Claimed::Free { over_expired }) => {
-                first.running();
-                return Ok(Settled::Ours(Ours {
-                    connection,
-                    over_expired,
-                    first,
-                }));
-            }
-            Ok(Claimed::Recorded(record)) => {
-                let record = Arc::new(record);
-                first.recorded(Arc::clone(&record));
-                return Ok(Settled::Recorded(record));
-            }
-            Ok(Claimed::KeyHeld) => return Err(mismatch(operation)),
-            Ok(Claimed::InFlight) => {
-                drop(connection);
-                first.elsewhere();
-                patience.pause(operation).await?;
-                deadline = operation.store_deadline();
-            }
-            Err(error) if tries > 0 && may_pass(&error) => {
-                tries -= 1;
-                held = Some(first);
-            }
-            Err(error) => {
-                tracing::error!(endpoint = operation.endpoint, %error, "the claim failed");
-                return Err(Problem::store_unavailable());
-            }
+            Entered::Elsewhere => patience.pause(operation).await?,
         }
+        reach.after_waiting(operation);
     }
 }
 
@@ -133,35 +118,15 @@ async fn enter<C: Backend>(
 
 /// Opens a transaction without a claim, for a request without a key.
 pub(crate) async fn begin<C: Backend>(operation: &Operation<C>) -> Result<Lease<C>, Problem> {
-    let mut tries = CLAIM_TRIES;
-    let deadline = operation.store_deadline();
-    loop {
-        let mut connection = operation.lend(deadline).await?;
-        match C::begin(&mut connection, operation.policy.isolation).await {
-            Ok(()) => return Ok(connection),
-            Err(error) if tries > 0 && may_pass(&error) => tries -= 1,
-            Err(error) => {
-                tracing::error!(endpoint = operation.endpoint, %error, "no transaction");
-                return Err(Problem::store_unavailable());
-            }
-        }
-    }
+    let isolation = operation.policy.isolation;
+    let begin = async |connection: &mut C| C::begin(connection, isolation).await;
+    let (connection, ()) = Reach::new(operation).ask(operation, begin).await?;
+    Ok(connection)
 }
 
 fn mismatch<C: Backend>(operation: &Operation<C>) -> Problem {
     operation.tell("mismatch");
     Problem::key_reused()
-}
-
-pub(crate) fn may_pass(error: &Error) -> bool {
-    use DatabaseErrorKind::{ClosedConnection, SerializationFailure, UnableToSendCommand};
-    matches!(
-        error,
-        Error::DatabaseError(
-            ClosedConnection | SerializationFailure | UnableToSendCommand,
-            _
-        )
-    )
 }
 
 /// How long a duplicate waits for its first attempt; it holds no connection meanwhile.

@@ -90,6 +90,7 @@ mod run;
 mod attempt;
 mod claim;
 mod operation;
+mod reach;
 mod supervise;
 
 mod inflight;

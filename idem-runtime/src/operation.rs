@@ -6,17 +6,15 @@ use std::sync::Arc;
 
 use actix_web::web::Bytes;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, HttpResponse};
-
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use crate::body;
-use crate::claim::{CLAIM_TRIES, may_pass};
 use crate::fingerprint::{Fingerprint, Subject};
 use crate::idempotency::Settings;
 use crate::key::IdempotencyKey;
 use crate::policy::{IdempotencyPolicy, Scope};
-use crate::pool::Lease;
 use crate::problem::Problem;
+use crate::reach::Reach;
 use crate::response::{StoredResponse, replay};
 use crate::scope::{OperationId, endpoint};
 use crate::store::{Backend, Claim, NewRecord, Record};
@@ -132,39 +130,9 @@ impl<C: Backend> Operation<C> {
     /// What was accepted yesterday is not refused on retry because a validation depends on the time.
     /// A refusal stands only where it is known that nothing was recorded.
     async fn look(&self, keyed: &Keyed) -> Result<Option<Record>, Problem> {
-        let mut tries = CLAIM_TRIES;
-        let deadline = self.store_deadline();
-        loop {
-            let mut connection = self.lend(deadline).await?;
-            match C::look(&mut connection, &keyed.claim).await {
-                Ok(found) => return Ok(found),
-                Err(error) if tries > 0 && may_pass(&error) => tries -= 1,
-                Err(error) => {
-                    tracing::error!(endpoint = self.endpoint, %error, "the look failed");
-                    return Err(Problem::store_unavailable());
-                }
-            }
-        }
-    }
-
-    /// When the store must have been reached.
-    pub(crate) fn store_deadline(&self) -> Instant {
-        Instant::now() + self.settings.pool_timeout
-    }
-
-    /// A connection, until then.
-    pub(crate) async fn lend(&self, deadline: Instant) -> Result<Lease<C>, Problem> {
-        match timeout_at(deadline, self.settings.pool.lend()).await {
-            Ok(Ok(connection)) => Ok(connection),
-            Ok(Err(error)) => {
-                tracing::error!(endpoint = self.endpoint, error = %Chain(&error), "no connection");
-                Err(Problem::store_unavailable())
-            }
-            Err(_) => {
-                tracing::error!(endpoint = self.endpoint, "no connection became free");
-                Err(Problem::store_unavailable())
-            }
-        }
+        let look = async |connection: &mut C| C::look(connection, &keyed.claim).await;
+        let (_, found) = Reach::new(self).ask(self, look).await?;
+        Ok(found)
     }
 
     /// The answer that a record gives to this request.
@@ -223,8 +191,10 @@ impl<C: Backend> Operation<C> {
         NewRecord {
             claim: keyed.claim.clone(),
             endpoint: self.endpoint.clone(),
-            fingerprint: keyed.fingerprint.as_bytes().to_vec(),
-            response,
+            stored: Arc::new(Record {
+                fingerprint: keyed.fingerprint.as_bytes().to_vec(),
+                response,
+            }),
             retain: self.policy.retain,
             over_expired,
             prepared: self.settings.prepared_records,

@@ -158,23 +158,22 @@ where
             Settled::Recorded(record) => return Ok(operation.answer_from(keyed, &record)?),
         };
         let ended = attempt::protected(operation, keyed, &mut ours, arguments, handler).await;
-        if let Attempt::Abandoned(problem) = ended {
-            ours.discard();
-            return Err(problem.into());
-        }
-        let first = ours.give_back();
         match ended {
             Attempt::Recorded(answer, record) => {
-                first.recorded(Arc::new(record));
+                ours.give_back().recorded(record);
                 return Ok(answer);
             }
             Attempt::Answered(answer) => return Ok(answer),
-            Attempt::Failed(problem) | Attempt::Abandoned(problem) => return Err(problem.into()),
+            Attempt::Failed(problem) => return Err(problem.into()),
+            Attempt::Abandoned(problem) => {
+                ours.discard();
+                return Err(problem.into());
+            }
             Attempt::Again => retries = operation.one_less(retries)?,
             Attempt::Taken if losses > 0 => losses -= 1,
             Attempt::Taken => return Err(Problem::store_unavailable().into()),
         }
-        held = Some(first);
+        held = Some(ours.give_back());
     }
 }
 

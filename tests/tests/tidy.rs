@@ -64,6 +64,16 @@ const ROOMS: &[Room] = &[
         because: "body bytes are the body's",
     },
     Room {
+        path: "idem-runtime/src/claim.rs",
+        never: SQL,
+        because: "SQL is the store's",
+    },
+    Room {
+        path: "idem-runtime/src/reach.rs",
+        never: SQL,
+        because: "SQL is the store's",
+    },
+    Room {
         path: "idem-runtime/src/attempt.rs",
         never: SQL,
         because: "SQL is the store's",

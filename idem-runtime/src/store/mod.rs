@@ -9,6 +9,7 @@ mod postgres;
 mod sqlite;
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use diesel::QueryResult;
@@ -100,8 +101,8 @@ pub trait Store: AsyncConnection + Sized + 'static {
 pub struct Claim {
     pub(crate) id: OperationId,
     pub(crate) fingerprint_lock: i64,
-    pub(crate) scope: std::sync::Arc<str>,
-    pub(crate) key: std::sync::Arc<str>,
+    pub(crate) scope: Arc<str>,
+    pub(crate) key: Arc<str>,
 }
 
 /// What a claim found.
@@ -132,8 +133,8 @@ pub struct Record {
 pub struct NewRecord {
     pub(crate) claim: Claim,
     pub(crate) endpoint: String,
-    pub(crate) fingerprint: Vec<u8>,
-    pub(crate) response: StoredResponse,
+    /// Shared with the requests that wait for it.
+    pub(crate) stored: Arc<Record>,
     pub(crate) retain: Duration,
     pub(crate) over_expired: bool,
     /// Values go as parameters, never in a statement's text.

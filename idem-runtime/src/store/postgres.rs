@@ -35,7 +35,7 @@ impl Store for AsyncPgConnection {
     async fn begin(connection: &mut Self, isolation: Option<Isolation>) -> QueryResult<()> {
         transaction::open(connection)?;
         let begin = transaction::begin_sql(isolation);
-        transaction::opened(connection.batch_execute(&begin)).await
+        transaction::answered(transaction::OPENING, connection.batch_execute(&begin)).await
     }
 
     async fn claim(
@@ -56,7 +56,7 @@ impl Store for AsyncPgConnection {
             begun?;
             Ok((locked?, found?))
         };
-        let (locked, found) = transaction::opened(answers).await?;
+        let (locked, found) = transaction::answered(transaction::OPENING, answers).await?;
         let claimed = judge(claim, locked, found)?;
         if !matches!(claimed, Claimed::Free { .. }) {
             transaction::rollback(connection).await?;
@@ -65,7 +65,11 @@ impl Store for AsyncPgConnection {
     }
 
     async fn look(connection: &mut Self, claim: &Claim) -> QueryResult<Option<Record>> {
-        let found = transaction::opened(look(claim).get_result::<Row>(connection)).await;
+        let found = transaction::answered(
+            transaction::OPENING,
+            look(claim).get_result::<Row>(connection),
+        )
+        .await;
         match found.optional() {
             Ok(Some(row)) if row.live => row.record(claim),
             Ok(_) => Ok(None),
@@ -242,7 +246,12 @@ impl Row {
 }
 
 fn in_message(record: &NewRecord) -> bool {
-    let body = record.response.body.as_ref().map_or(0, |body| body.len());
+    let body = record
+        .stored
+        .response
+        .body
+        .as_ref()
+        .map_or(0, |body| body.len());
     !record.prepared && body <= MESSAGE_LIMIT
 }
 
@@ -264,10 +273,10 @@ fn statements(record: &NewRecord) -> String {
         text(&record.claim.scope),
         text(&record.claim.key),
         text(&record.endpoint),
-        bytes(&record.fingerprint),
-        record.response.status,
-        text(&record.response.headers),
-        match &record.response.body {
+        bytes(&record.stored.fingerprint),
+        record.stored.response.status,
+        text(&record.stored.response.headers),
+        match &record.stored.response.body {
             Some(body) => bytes(body),
             None => "NULL".to_owned(),
         },
@@ -280,16 +289,20 @@ fn statements(record: &NewRecord) -> String {
 async fn insert(connection: &mut AsyncPgConnection, record: &NewRecord) -> QueryResult<()> {
     let id = uuid::Uuid::from_bytes(record.claim.id.row);
     if record.over_expired {
-        transaction::written(DeleteExpired(id).execute(connection)).await?;
+        transaction::answered(
+            transaction::COMMITTING,
+            DeleteExpired(id).execute(connection),
+        )
+        .await?;
     }
     let insert = Insert {
         id,
         record,
-        body: record.response.body.as_deref(),
-        status: i16::try_from(record.response.status).unwrap_or_default(),
+        body: record.stored.response.body.as_deref(),
+        status: i16::try_from(record.stored.response.status).unwrap_or_default(),
         retain_ms: record.retain_ms(),
     };
-    transaction::written(insert.execute(connection))
+    transaction::answered(transaction::COMMITTING, insert.execute(connection))
         .await
         .map(drop)
 }
@@ -324,8 +337,7 @@ impl QueryFragment<Pg> for Insert<'_> {
         let NewRecord {
             claim,
             endpoint,
-            fingerprint,
-            response,
+            stored,
             ..
         } = self.record;
         out.push_sql(INSERT);
@@ -335,11 +347,11 @@ impl QueryFragment<Pg> for Insert<'_> {
             out.push_bind_param::<Text, str>(text)?;
         }
         out.push_sql(", ");
-        out.push_bind_param::<Bytea, _>(fingerprint)?;
+        out.push_bind_param::<Bytea, _>(&stored.fingerprint)?;
         out.push_sql(", ");
         out.push_bind_param::<SmallInt, _>(&self.status)?;
         out.push_sql(", ");
-        out.push_bind_param::<Text, _>(&response.headers)?;
+        out.push_bind_param::<Text, _>(&stored.response.headers)?;
         out.push_sql(", ");
         out.push_bind_param::<Nullable<Bytea>, _>(&self.body)?;
         out.push_sql(", clock_timestamp(), clock_timestamp() + ");

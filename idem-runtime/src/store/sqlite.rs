@@ -222,8 +222,8 @@ fn insert(connection: &mut SqliteConnection, record: &NewRecord) -> QueryResult<
     }
     Insert {
         record,
-        status: i32::from(record.response.status),
-        body: record.response.body.as_deref(),
+        status: i32::from(record.stored.response.status),
+        body: record.stored.response.body.as_deref(),
         lifetime: format!(
             "+{}.{:03} seconds",
             record.retain_ms() / 1000,
@@ -267,8 +267,7 @@ impl QueryFragment<Sqlite> for Insert<'_> {
         let NewRecord {
             claim,
             endpoint,
-            fingerprint,
-            response,
+            stored,
             ..
         } = self.record;
         out.push_sql(INSERT);
@@ -278,11 +277,11 @@ impl QueryFragment<Sqlite> for Insert<'_> {
             out.push_bind_param::<Text, str>(text)?;
         }
         out.push_sql(", ");
-        out.push_bind_param::<Binary, _>(fingerprint)?;
+        out.push_bind_param::<Binary, _>(&stored.fingerprint)?;
         out.push_sql(", ");
         out.push_bind_param::<Integer, _>(&self.status)?;
         out.push_sql(", ");
-        out.push_bind_param::<Text, _>(&response.headers)?;
+        out.push_bind_param::<Text, _>(&stored.response.headers)?;
         out.push_sql(", ");
         out.push_bind_param::<Nullable<Binary>, _>(&self.body)?;
         out.push_sql(", ");

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use diesel::QueryResult;
+use diesel::connection::TransactionManagerStatus;
 use diesel::result::{DatabaseErrorKind, Error};
 use diesel_async::{
     AnsiTransactionManager, AsyncPgConnection, SimpleAsyncConnection, TransactionManager,
@@ -18,28 +19,20 @@ use crate::store::CommitError;
 const CLEAN_UP: Duration = Duration::from_secs(5);
 
 /// How long it may take to open a transaction, and to look into our own table.
-const OPENING: Duration = Duration::from_secs(10);
+pub(crate) const OPENING: Duration = Duration::from_secs(10);
 
 /// How long it may take to write a record and to commit. After that nobody knows.
-const COMMITTING: Duration = Duration::from_secs(30);
+pub(crate) const COMMITTING: Duration = Duration::from_secs(30);
 
-/// Gives a claim, a look or BEGIN up when the server does not answer. Whoever calls this has counted
-/// the transaction as open, or gives the connection up as well.
-pub(crate) async fn opened<T>(answer: impl Future<Output = QueryResult<T>>) -> QueryResult<T> {
-    in_time(OPENING, answer)
+/// Gives a server up that does not answer. Whoever calls this has counted the transaction as open, or
+/// gives the connection up as well.
+pub(crate) async fn answered<T>(
+    limit: Duration,
+    answer: impl Future<Output = QueryResult<T>>,
+) -> QueryResult<T> {
+    timeout(limit, answer)
         .await
-        .unwrap_or_else(|| Err(no_answer()))
-}
-
-/// The same for a statement that writes a record.
-pub(crate) async fn written<T>(answer: impl Future<Output = QueryResult<T>>) -> QueryResult<T> {
-    in_time(COMMITTING, answer)
-        .await
-        .unwrap_or_else(|| Err(no_answer()))
-}
-
-async fn in_time<T>(limit: Duration, answer: impl Future<Output = T>) -> Option<T> {
-    timeout(limit, answer).await.ok()
+        .unwrap_or_else(|_| Err(no_answer()))
 }
 
 fn no_answer() -> Error {
@@ -64,9 +57,7 @@ fn level(isolation: Isolation) -> &'static str {
 
 /// Counts the transaction whose BEGIN the caller sends next, alone or beside other statements.
 pub(crate) fn open(connection: &mut AsyncPgConnection) -> QueryResult<()> {
-    opening(AnsiTransactionManager::transaction_manager_status_mut(
-        connection,
-    ))
+    opening(status(connection))
 }
 
 /// Sends these statements and COMMIT as one message. The server runs them in this order and none
@@ -88,8 +79,7 @@ pub(crate) async fn commit_after_success(
 }
 
 async fn commit_message(connection: &mut AsyncPgConnection, message: &str) -> Result<(), Failure> {
-    let status = AnsiTransactionManager::transaction_manager_status_mut(connection);
-    if let Err(error) = only_ours(status) {
+    if let Err(error) = only_ours(status(connection)) {
         return Err(failed(connection, error).await);
     }
     ending(connection, message).await
@@ -98,15 +88,13 @@ async fn commit_message(connection: &mut AsyncPgConnection, message: &str) -> Re
 /// Sends a message that ends the transaction. Without an answer nobody knows whether it did, and a
 /// ROLLBACK that is answered later would prove nothing.
 async fn ending(connection: &mut AsyncPgConnection, message: &str) -> Result<(), Failure> {
-    match in_time(COMMITTING, connection.batch_execute(message)).await {
-        Some(Ok(())) => {
-            ended(AnsiTransactionManager::transaction_manager_status_mut(
-                connection,
-            ));
+    match timeout(COMMITTING, connection.batch_execute(message)).await {
+        Ok(Ok(())) => {
+            ended(status(connection));
             Ok(())
         }
-        Some(Err(error)) => Err(failed(connection, error).await),
-        None => {
+        Ok(Err(error)) => Err(failed(connection, error).await),
+        Err(_) => {
             give_up(connection);
             Err(Failure {
                 error: no_answer(),
@@ -125,12 +113,8 @@ pub(crate) async fn rollback_with(
 }
 
 pub(crate) async fn rollback(connection: &mut AsyncPgConnection) -> QueryResult<()> {
-    in_time(CLEAN_UP, connection.batch_execute("ROLLBACK"))
-        .await
-        .unwrap_or_else(|| Err(no_answer()))?;
-    ended(AnsiTransactionManager::transaction_manager_status_mut(
-        connection,
-    ));
+    answered(CLEAN_UP, connection.batch_execute("ROLLBACK")).await?;
+    ended(status(connection));
     Ok(())
 }
 
@@ -175,11 +159,11 @@ impl Failure {
 /// Stops the statement that a dropped handler left running, and rolls back. The cancel request may
 /// still arrive after this, so the connection is given up in any case.
 pub(crate) async fn abandon(connection: &mut AsyncPgConnection, canceller: CancelToken) {
-    match in_time(CLEAN_UP, canceller.cancel_query(NoTls)).await {
-        Some(Ok(())) => {}
+    match timeout(CLEAN_UP, canceller.cancel_query(NoTls)).await {
+        Ok(Ok(())) => {}
         // A server that insists on TLS refuses a request without it.
-        Some(Err(error)) => tracing::warn!(%error, "a statement could not be cancelled"),
-        None => tracing::warn!("a statement could not be cancelled in time"),
+        Ok(Err(error)) => tracing::warn!(%error, "a statement could not be cancelled"),
+        Err(_) => tracing::warn!("a statement could not be cancelled in time"),
     }
     if let Err(error) = rollback(connection).await {
         tracing::warn!(%error, "a transaction could not be rolled back; its connection is closed");
@@ -189,5 +173,9 @@ pub(crate) async fn abandon(connection: &mut AsyncPgConnection, canceller: Cance
 
 /// Lets the pool close the connection when it comes back.
 pub(crate) fn give_up(connection: &mut AsyncPgConnection) {
-    AnsiTransactionManager::transaction_manager_status_mut(connection).set_in_error();
+    status(connection).set_in_error();
+}
+
+fn status(connection: &mut AsyncPgConnection) -> &mut TransactionManagerStatus {
+    AnsiTransactionManager::transaction_manager_status_mut(connection)
 }

@@ -72,6 +72,14 @@ pub(crate) fn assert_replay(original: &Response, replay: &Response) {
     assert_eq!(replay.comparable(), original.comparable());
 }
 
+/// A request that leaves its mark gets 201.
+pub(crate) async fn assert_runs(app: &App, key: &str, label: &str) {
+    let answer = app
+        .send(&ask("/account/script", key, &marking(label)))
+        .await;
+    assert_eq!(answer.status, 201, "{key}: {}", answer.text());
+}
+
 #[track_caller]
 pub(crate) fn assert_reused(answer: &Response) {
     answer.assert_problem(422, "idempotency-key-reused", false);

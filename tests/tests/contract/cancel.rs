@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use idem_tests::{App, Connection, Request, Stage, on_both};
 
-use crate::asking::{ask, gated, marking, nothing_open, settled};
+use crate::asking::{ask, assert_runs, gated, marking, nothing_open, settled};
 
 const REQUESTS: u32 = 200;
 
@@ -121,12 +121,7 @@ async fn a_truncated_head(stage: &Stage) {
         connection.write(&wire[..length]).await.unwrap();
         connection.reset().unwrap();
     }
-    assert_eq!(
-        app.send(&ask("/account/script", "k", &marking("whole")))
-            .await
-            .status,
-        201
-    );
+    assert_runs(&app, "k", "whole").await;
     assert_eq!(stage.database.effects("half").await, 0);
 }
 

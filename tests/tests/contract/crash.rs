@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use idem_tests::{App, Cut, Response, Stage, on_both, on_postgres};
 use serde_json::{Value, json};
 
-use crate::asking::{ask, assert_replay, marking, nothing_open, settled};
+use crate::asking::{ask, assert_replay, assert_runs, marking, nothing_open, settled};
 
 const SIGKILL: i32 = 9;
 const FAR_TOO_MANY: u32 = 100;
@@ -27,9 +27,18 @@ on_postgres! {
 }
 
 async fn killed_at_every_boundary(stage: &Stage) {
+    killed_cold(stage, 201).await;
+}
+
+async fn killed_at_every_boundary_of_a_remembered_error(stage: &Stage) {
+    killed_cold(stage, 404).await;
+}
+
+/// Every process dies at its first request's next boundary.
+async fn killed_cold(stage: &Stage, status: u16) {
     for at in 1..FAR_TOO_MANY {
         let victim = stage.start().await;
-        let Some(script) = kill(stage, victim, at, 201).await else {
+        let Some(script) = kill(stage, victim, at, status).await else {
             assert!(at > 6, "only {at} boundaries");
             return;
         };
@@ -56,19 +65,6 @@ async fn killed_at_every_boundary_of_a_warm_connection(stage: &Stage) {
         };
         app = stage.app().pool(1).start().await;
         assert_recovers(stage, &app, at, &script).await;
-    }
-    panic!("never got through");
-}
-
-async fn killed_at_every_boundary_of_a_remembered_error(stage: &Stage) {
-    for at in 1..FAR_TOO_MANY {
-        let victim = stage.start().await;
-        let Some(script) = kill(stage, victim, at, 404).await else {
-            assert!(at > 6, "only {at} boundaries");
-            return;
-        };
-        let restarted = stage.start().await;
-        assert_recovers(stage, &restarted, at, &script).await;
     }
     panic!("never got through");
 }
@@ -197,19 +193,9 @@ async fn the_commit_fails(stage: &Stage) {
 
 async fn cut_at_every_statement(stage: &Stage) {
     let (app, proxy) = stage.start_behind_proxy().await;
-    assert_eq!(
-        app.send(&ask("/account/script", "warm", &marking("warm")))
-            .await
-            .status,
-        201
-    );
+    assert_runs(&app, "warm", "warm").await;
     proxy.clear();
-    assert_eq!(
-        app.send(&ask("/account/script", "warm2", &marking("warm")))
-            .await
-            .status,
-        201
-    );
+    assert_runs(&app, "warm2", "warm").await;
     let statements: Vec<_> = proxy.sent().into_iter().map(|sent| sent.sql).collect();
     assert!(statements.len() >= 4, "{statements:?}");
     for (number, sql) in statements.into_iter().enumerate() {

@@ -7,7 +7,7 @@ use diesel::connection::{Connection, SimpleConnection};
 use idem_tests::{Backend, Launch, Proxy, Stage, on_both, on_postgres, on_sqlite};
 use serde_json::json;
 
-use crate::asking::{ask, assert_replay, gated, marking};
+use crate::asking::{ask, assert_replay, assert_runs, gated, marking};
 
 on_both! {
     an_exhausted_pool,
@@ -54,12 +54,7 @@ async fn exhausted(launch: Launch) {
     assert_eq!(app.send(&request).await.status, 409);
     app.open_gate("gate").await;
     assert_eq!(first.await.unwrap().status, 201);
-    assert_eq!(
-        app.send(&ask("/account/script", "other", &marking("other")))
-            .await
-            .status,
-        201
-    );
+    assert_runs(&app, "other", "other").await;
 }
 
 async fn too_many_operations(stage: &Stage) {
@@ -77,12 +72,7 @@ async fn too_many_operations(stage: &Stage) {
     refused.assert_problem(503, "idempotency-store-unavailable", true);
     app.open_gate("gate").await;
     assert_eq!(first.await.unwrap().status, 201);
-    assert_eq!(
-        app.send(&ask("/account/script", "other", &marking("other")))
-            .await
-            .status,
-        201
-    );
+    assert_runs(&app, "other", "other").await;
     assert_eq!(app.entered("other").await, 1);
 }
 
@@ -159,12 +149,7 @@ async fn another_writer_holds_the_file(stage: &Stage) {
     );
     assert_eq!(app.entered("held").await, 0);
     writer.batch_execute("ROLLBACK").unwrap();
-    assert_eq!(
-        app.send(&ask("/account/script", "k", &marking("held")))
-            .await
-            .status,
-        201
-    );
+    assert_runs(&app, "k", "held").await;
 }
 
 /// One writer: another process cannot be told 409 at once. It waits, and its 503 is safe to retry.

@@ -7,7 +7,9 @@ use std::time::Duration;
 use idem_tests::{App, Backend, Response, Stage, all_at_once, on_both, on_postgres, send, until};
 use serde_json::{Value, json};
 
-use crate::asking::{ask, assert_one_original, assert_replay, gated, marking, settled, storm};
+use crate::asking::{
+    ask, assert_one_original, assert_replay, assert_runs, gated, marking, settled, storm,
+};
 
 on_both! {
     pool_of_one_never_hangs,
@@ -145,12 +147,7 @@ async fn failing_in_a_storm_frees_the_key(stage: &Stage) {
         assert!(!answer.is_replay());
     }
     assert_eq!(stage.database.records().await, 0);
-    assert_eq!(
-        app.send(&ask("/account/script", "k", &marking("better")))
-            .await
-            .status,
-        201
-    );
+    assert_runs(&app, "k", "better").await;
     assert_eq!(stage.database.effects("failing").await, 0);
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use diesel_async::{AsyncConnection, AsyncPgConnection, RunQueryDsl};
 use idem_tests::{App, Proxy, Sent, Stage, on_postgres};
 
-use crate::asking::{ask, assert_replay, gated, marking};
+use crate::asking::{ask, assert_replay, assert_runs, gated, marking};
 
 /// Longer than a client that is not waiting for an answer takes to send the rest.
 const QUIET: Duration = Duration::from_millis(60);
@@ -29,21 +29,11 @@ diesel::table! {
 
 async fn no_more_round_trips_than_bare(stage: &Stage) {
     let (app, proxy) = stage.start_behind_proxy().await;
-    assert_eq!(
-        app.send(&ask("/account/script", "warm", &marking("warm")))
-            .await
-            .status,
-        201
-    );
+    assert_runs(&app, "warm", "warm").await;
     proxy.hold(QUIET);
     let protected = fewest(&proxy, async |sample| {
         let key = format!("k{sample}");
-        assert_eq!(
-            app.send(&ask("/account/script", &key, &marking("counted")))
-                .await
-                .status,
-            201
-        );
+        assert_runs(&app, &key, "counted").await;
     })
     .await;
     let mut connection = AsyncPgConnection::establish(proxy.url()).await.unwrap();
@@ -178,12 +168,7 @@ async fn a_replay_is_one_round_trip_before_its_end(stage: &Stage) {
 async fn a_connection_is_set_up_once(stage: &Stage) {
     let (app, proxy) = stage.start_behind_proxy().await;
     for key in ["one", "two", "three"] {
-        assert_eq!(
-            app.send(&ask("/account/script", key, &marking("set up")))
-                .await
-                .status,
-            201
-        );
+        assert_runs(&app, key, "set up").await;
     }
     let settings = ["idle_in_transaction_session_timeout", "tcp_keepalives_idle"];
     for setting in settings {
