@@ -62,7 +62,6 @@ pub(crate) struct Settings<C> {
     pub(crate) replayed_header: HeaderName,
     pub(crate) unreplayed: Vec<HeaderName>,
     pub(crate) strict_keys: bool,
-    pub(crate) prepared_records: bool,
     pub(crate) problem_base: Arc<str>,
     pub(crate) flights: Flights,
     pub(crate) operations: Arc<Semaphore>,
@@ -92,7 +91,6 @@ impl<C: Backend> Idempotency<C> {
             replayed_header: "idempotent-replayed".to_owned(),
             unreplayed: UNREPLAYED.map(str::to_owned).to_vec(),
             strict_keys: false,
-            prepared_records: false,
             problem_base: DEFAULT_BASE.to_owned(),
             max_operations: 10_000,
         }
@@ -117,7 +115,6 @@ pub struct Builder<C> {
     replayed_header: String,
     unreplayed: Vec<String>,
     strict_keys: bool,
-    prepared_records: bool,
     problem_base: String,
     max_operations: usize,
 }
@@ -254,13 +251,6 @@ impl<C: Backend> Builder<C> {
         self
     }
 
-    /// Sends every record as parameters of a prepared statement: one round trip more, but no record
-    /// in the server's log when its statement fails.
-    pub fn prepared_records(mut self, prepared: bool) -> Self {
-        self.prepared_records = prepared;
-        self
-    }
-
     /// How many protected requests this process works on or holds at once, from the reading of their
     /// bodies on; more get 503. 10,000 by default.
     pub fn max_operations(mut self, operations: usize) -> Self {
@@ -304,7 +294,6 @@ impl<C: Backend> Builder<C> {
                 .map(header)
                 .collect::<Result<_, _>>()?,
             strict_keys: self.strict_keys,
-            prepared_records: self.prepared_records,
             problem_base: self.problem_base.into(),
             flights: Flights::default(),
             operations: Arc::new(Semaphore::new(

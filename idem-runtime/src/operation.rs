@@ -197,7 +197,6 @@ impl<C: Backend> Operation<C> {
             }),
             retain: self.policy.retain,
             over_expired,
-            prepared: self.settings.prepared_records,
         }
     }
 

@@ -137,8 +137,6 @@ pub struct NewRecord {
     pub(crate) stored: Arc<Record>,
     pub(crate) retain: Duration,
     pub(crate) over_expired: bool,
-    /// Values go as parameters, never in a statement's text.
-    pub(crate) prepared: bool,
 }
 
 impl NewRecord {

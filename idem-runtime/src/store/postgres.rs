@@ -1,12 +1,12 @@
 //! PostgreSQL: the claim is a pair of advisory locks, the record is the last row of the
-//! transaction and shares a message with COMMIT.
+//! transaction and is sent together with COMMIT.
 
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::sql_types::{BigInt, Bool, Bytea, Nullable, SmallInt, Text, Uuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
-use futures_util::join;
+use futures_util::{join, try_join};
 use tokio_postgres::CancelToken;
 
 use super::{Backend, Claim, Claimed, CommitError, INSERT, NewRecord, Record, Store, foreign_row};
@@ -15,9 +15,6 @@ use crate::response::StoredResponse;
 use crate::transaction::postgres as transaction;
 
 const TABLE: &str = "idempotency_keys";
-
-/// A larger body goes as a parameter of a prepared statement, one round trip more, and not in hex.
-const MESSAGE_LIMIT: usize = 4 * 1024;
 
 impl Backend for AsyncPgConnection {}
 
@@ -81,34 +78,22 @@ impl Store for AsyncPgConnection {
     }
 
     async fn record(connection: &mut Self, record: NewRecord) -> Result<(), CommitError> {
-        let committed = if in_message(&record) {
-            transaction::commit_with(connection, &statements(&record)).await
-        } else {
-            match insert(connection, &record).await {
-                Ok(()) => transaction::commit_after_success(connection).await,
-                Err(error) => Err(transaction::failed(connection, error).await),
-            }
-        };
-        committed.map_err(|failure| failure.judge(TABLE))
+        let write = async |connection: &Self| write(connection, &record).await;
+        transaction::commit_with(connection, write)
+            .await
+            .map_err(|failure| failure.judge(TABLE))
     }
 
     async fn remember(connection: &mut Self, record: NewRecord) -> Result<(), CommitError> {
-        let remembered = if in_message(&record) {
-            transaction::rollback_with(connection, &statements(&record)).await
-        } else {
-            match transaction::rollback(connection).await {
-                Ok(()) => match insert(connection, &record).await {
-                    Ok(()) => Ok(()),
-                    Err(error) => Err(transaction::failed(connection, error).await),
-                },
-                Err(error) => Err(transaction::failed(connection, error).await),
-            }
-        };
-        remembered.map_err(|failure| failure.judge(TABLE))
+        let write = async |connection: &Self| write(connection, &record).await;
+        transaction::rollback_with(connection, write)
+            .await
+            .map_err(|failure| failure.judge(TABLE))
     }
 
     async fn commit(connection: &mut Self) -> Result<(), CommitError> {
-        transaction::commit_with(connection, "SELECT 1")
+        let prove = async |connection: &Self| NoFailure.execute(&mut &*connection).await.map(drop);
+        transaction::commit_with(connection, prove)
             .await
             .map_err(|failure| failure.judge(TABLE))
     }
@@ -245,56 +230,15 @@ impl Row {
     }
 }
 
-fn in_message(record: &NewRecord) -> bool {
-    let body = record
-        .stored
-        .response
-        .body
-        .as_ref()
-        .map_or(0, |body| body.len());
-    !record.prepared && body <= MESSAGE_LIMIT
-}
-
-/// The record as SQL text. Nothing gets into it but integers and hexadecimal digits: no text of a
-/// client's, whatever `standard_conforming_strings` says.
-fn statements(record: &NewRecord) -> String {
-    let bytes = |bytes: &[u8]| format!("decode('{}', 'hex')", hex::encode(bytes));
-    let text = |text: &str| format!("convert_from({}, 'UTF8')", bytes(text.as_bytes()));
-    let id = format!("'{}'", hex::encode(record.claim.id.row));
-    let mut sql = String::new();
-    if record.over_expired {
-        sql.push_str(&format!(
-            "DELETE FROM idempotency_keys WHERE id = {id} AND expires_at <= clock_timestamp(); "
-        ));
-    }
-    sql.push_str(&format!(
-        "{INSERT}{id}, {}, {}, {}, {}, {}, {}, {}, clock_timestamp(), \
-         clock_timestamp() + {} * interval '1 millisecond')",
-        text(&record.claim.scope),
-        text(&record.claim.key),
-        text(&record.endpoint),
-        bytes(&record.stored.fingerprint),
-        record.stored.response.status,
-        text(&record.stored.response.headers),
-        match &record.stored.response.body {
-            Some(body) => bytes(body),
-            None => "NULL".to_owned(),
-        },
-        record.retain_ms(),
-    ));
-    sql
-}
-
-/// The record as prepared statements, each awaited.
-async fn insert(connection: &mut AsyncPgConnection, record: &NewRecord) -> QueryResult<()> {
+/// Sends the record, behind the removal of the expired one that is in its way.
+async fn write(connection: &AsyncPgConnection, record: &NewRecord) -> QueryResult<()> {
     let id = uuid::Uuid::from_bytes(record.claim.id.row);
-    if record.over_expired {
-        transaction::answered(
-            transaction::COMMITTING,
-            DeleteExpired(id).execute(connection),
-        )
-        .await?;
-    }
+    let make_room = async {
+        match record.over_expired {
+            true => DeleteExpired(id).execute(&mut &*connection).await,
+            false => Ok(0),
+        }
+    };
     let insert = Insert {
         id,
         record,
@@ -302,9 +246,19 @@ async fn insert(connection: &mut AsyncPgConnection, record: &NewRecord) -> Query
         status: i16::try_from(record.stored.response.status).unwrap_or_default(),
         retain_ms: record.retain_ms(),
     };
-    transaction::answered(transaction::COMMITTING, insert.execute(connection))
-        .await
-        .map(drop)
+    let insert = async { insert.execute(&mut &*connection).await };
+    try_join!(make_room, insert).map(drop)
+}
+
+/// Fails if a statement before it has failed.
+#[derive(QueryId)]
+struct NoFailure;
+
+impl QueryFragment<Pg> for NoFailure {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("SELECT 1");
+        Ok(())
+    }
 }
 
 #[derive(QueryId)]

@@ -4,10 +4,15 @@ use std::time::Duration;
 
 use diesel::QueryResult;
 use diesel::connection::TransactionManagerStatus;
+use diesel::pg::Pg;
+use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::result::{DatabaseErrorKind, Error};
 use diesel_async::{
-    AnsiTransactionManager, AsyncPgConnection, SimpleAsyncConnection, TransactionManager,
+    AnsiTransactionManager, AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection,
+    TransactionManager,
 };
+use futures_util::try_join;
+use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tokio_postgres::{CancelToken, NoTls};
 
@@ -60,35 +65,60 @@ pub(crate) fn open(connection: &mut AsyncPgConnection) -> QueryResult<()> {
     opening(status(connection))
 }
 
-/// Sends these statements and COMMIT as one message. The server runs them in this order and none
-/// behind one that failed, so that COMMIT never comes without them.
+/// Sends these statements and COMMIT behind them, without waiting in between.
 ///
-/// There must be at least one statement: COMMIT alone ends a failed transaction without an error.
-pub(crate) async fn commit_with(
+/// COMMIT must never come without them, and comes only if they were sent: each poll puts the
+/// statements first, and an error of theirs before they were sent ends both. If the server refuses
+/// one of them, the transaction is aborted, COMMIT rolls back, and the statement's error tells. There
+/// must be at least one statement for that: COMMIT alone ends a failed transaction without an error.
+///
+/// COMMIT is a prepared statement, like those before it: on a connection's first use the statement
+/// cache is locked while one of them is prepared, and COMMIT has to wait for the cache in its turn.
+/// Sent as a plain message it would overtake.
+pub(crate) async fn commit_with<S>(
     connection: &mut AsyncPgConnection,
-    statements: &str,
-) -> Result<(), Failure> {
-    commit_message(connection, &format!("{statements}; COMMIT")).await
-}
-
-/// Sends COMMIT alone, after a statement that is known to have succeeded.
-pub(crate) async fn commit_after_success(
-    connection: &mut AsyncPgConnection,
-) -> Result<(), Failure> {
-    commit_message(connection, "COMMIT").await
-}
-
-async fn commit_message(connection: &mut AsyncPgConnection, message: &str) -> Result<(), Failure> {
+    statements: S,
+) -> Result<(), Failure>
+where
+    S: AsyncFnOnce(&AsyncPgConnection) -> QueryResult<()>,
+{
     if let Err(error) = only_ours(status(connection)) {
         return Err(failed(connection, error).await);
     }
-    ending(connection, message).await
+    let shared = &*connection;
+    let commit = async { Commit.execute(&mut &*shared).await };
+    let answered = timeout(COMMITTING, async {
+        try_join!(statements(shared), commit).map(drop)
+    });
+    let answered = answered.await;
+    end(connection, answered).await
 }
 
-/// Sends a message that ends the transaction. Without an answer nobody knows whether it did, and a
-/// ROLLBACK that is answered later would prove nothing.
-async fn ending(connection: &mut AsyncPgConnection, message: &str) -> Result<(), Failure> {
-    match timeout(COMMITTING, connection.batch_execute(message)).await {
+/// Rolls back and sends these statements behind it, without waiting in between. They commit on their
+/// own.
+pub(crate) async fn rollback_with<S>(
+    connection: &mut AsyncPgConnection,
+    statements: S,
+) -> Result<(), Failure>
+where
+    S: AsyncFnOnce(&AsyncPgConnection) -> QueryResult<()>,
+{
+    let shared = &*connection;
+    let rollback = async { (&mut &*shared).batch_execute("ROLLBACK").await };
+    let answered = timeout(COMMITTING, async {
+        try_join!(rollback, statements(shared)).map(drop)
+    });
+    let answered = answered.await;
+    end(connection, answered).await
+}
+
+/// The transaction has ended, if it was answered. Without an answer nobody knows, and a ROLLBACK that
+/// is answered later would prove nothing.
+async fn end(
+    connection: &mut AsyncPgConnection,
+    answered: Result<QueryResult<()>, Elapsed>,
+) -> Result<(), Failure> {
+    match answered {
         Ok(Ok(())) => {
             ended(status(connection));
             Ok(())
@@ -104,12 +134,14 @@ async fn ending(connection: &mut AsyncPgConnection, message: &str) -> Result<(),
     }
 }
 
-/// Rolls back and then sends these statements, in one message. They commit on their own.
-pub(crate) async fn rollback_with(
-    connection: &mut AsyncPgConnection,
-    statements: &str,
-) -> Result<(), Failure> {
-    ending(connection, &format!("ROLLBACK; {statements}")).await
+#[derive(QueryId)]
+struct Commit;
+
+impl QueryFragment<Pg> for Commit {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("COMMIT");
+        Ok(())
+    }
 }
 
 pub(crate) async fn rollback(connection: &mut AsyncPgConnection) -> QueryResult<()> {
@@ -178,4 +210,56 @@ pub(crate) fn give_up(connection: &mut AsyncPgConnection) {
 
 fn status(connection: &mut AsyncPgConnection) -> &mut TransactionManagerStatus {
     AnsiTransactionManager::transaction_manager_status_mut(connection)
+}
+
+#[cfg(test)]
+mod tests {
+    use diesel::sql_query;
+    use diesel::sql_types::BigInt;
+    use diesel_async::AsyncConnection;
+
+    use super::*;
+
+    #[derive(diesel::QueryableByName)]
+    struct Count {
+        #[diesel(sql_type = BigInt)]
+        count: i64,
+    }
+
+    async fn in_transaction() -> AsyncPgConnection {
+        let url = std::env::var("IDEM_TEST_POSTGRES_URL").expect("`cargo xtask test` sets it");
+        let mut connection = AsyncPgConnection::establish(&url).await.unwrap();
+        let table = "CREATE TEMPORARY TABLE effects (id int)";
+        connection.batch_execute(table).await.unwrap();
+        open(&mut connection).unwrap();
+        let effect = "BEGIN; INSERT INTO effects VALUES (1)";
+        connection.batch_execute(effect).await.unwrap();
+        connection
+    }
+
+    async fn effects(connection: &mut AsyncPgConnection) -> i64 {
+        let count = sql_query("SELECT count(*) FROM effects");
+        count.get_result::<Count>(connection).await.unwrap().count
+    }
+
+    #[actix_web::test]
+    async fn no_commit_without_the_statements_before_it() {
+        let mut connection = in_transaction().await;
+        let unsent = async |_: &AsyncPgConnection| Err(Error::NotFound);
+        let failure = commit_with(&mut connection, unsent).await.unwrap_err();
+        assert!(failure.rolled_back);
+        assert_eq!(effects(&mut connection).await, 0);
+    }
+
+    #[actix_web::test]
+    async fn no_commit_behind_a_statement_that_the_server_refuses() {
+        let mut connection = in_transaction().await;
+        let refused = async |connection: &AsyncPgConnection| {
+            let nonsense = sql_query("SELECT 1 / 0");
+            nonsense.execute(&mut &*connection).await.map(drop)
+        };
+        let failure = commit_with(&mut connection, refused).await.unwrap_err();
+        assert!(failure.rolled_back);
+        assert_eq!(effects(&mut connection).await, 0);
+    }
 }

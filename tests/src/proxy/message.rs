@@ -74,6 +74,12 @@ impl Message {
         matches!(self.kind, 0 | b'X')
     }
 
+    /// Whether the server answers it with a message that [is ready for query](Self::is_ready_for_query): the first
+    /// message, a simple query, Sync.
+    pub(super) fn asks_for_the_end(&self) -> bool {
+        matches!(self.kind, 0 | b'Q' | b'S')
+    }
+
     fn body(&self) -> &[u8] {
         &self.frame[5..]
     }

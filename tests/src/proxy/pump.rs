@@ -19,6 +19,9 @@ struct Pump<'a> {
     is_answered: bool,
     last_sent: Instant,
     held: Vec<u8>,
+    answers: Framer,
+    /// How many ends of answers the server still owes.
+    owed: usize,
 }
 
 /// Until one of the two goes away, or the cut.
@@ -38,6 +41,8 @@ pub(super) async fn run(
         is_answered: false,
         last_sent: Instant::now(),
         held: Vec::new(),
+        answers: Framer::of_server(),
+        owed: 0,
     };
     let mut framer = Framer::of_client();
     let (mut up, mut down) = (vec![0; 1 << 16], vec![0; 1 << 16]);
@@ -52,6 +57,7 @@ pub(super) async fn run(
                 framer.push(&up[..count]);
                 pump.last_sent = Instant::now();
                 while let Some(message) = framer.next() {
+                    pump.owed += usize::from(message.asks_for_the_end());
                     if message.is_outside_rounds() {
                         server.write_all(&message.into_frame()).await?;
                         continue;
@@ -66,9 +72,10 @@ pub(super) async fn run(
                     if cut.is_some() {
                         // With the extended protocol the answer comes after Sync, which is still to be passed on.
                         while let Some(message) = framer.next() {
+                            pump.owed += usize::from(message.asks_for_the_end());
                             server.write_all(&message.into_frame()).await?;
                         }
-                        return answered(&mut server, &pump.held).await;
+                        return pump.answered(&mut server).await;
                     }
                 }
             }
@@ -76,6 +83,7 @@ pub(super) async fn run(
             count = server.read(&mut down) => {
                 let count = some(count?)?;
                 pump.held.extend(&down[..count]);
+                pump.settle(&down[..count]);
                 if quiet.is_none() {
                     pump.release(&mut client).await?;
                 }
@@ -97,21 +105,23 @@ impl Pump<'_> {
         self.is_answered = true;
         Ok(())
     }
-}
 
-/// Returns when the server is through with everything it was sent.
-async fn answered(server: &mut TcpStream, already: &[u8]) -> io::Result<()> {
-    let mut framer = Framer::of_server();
-    framer.push(already);
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        while let Some(message) = framer.next() {
-            if message.is_ready_for_query() {
-                return Ok(());
-            }
+    /// Counts the ends of answers among these bytes of the server.
+    fn settle(&mut self, bytes: &[u8]) {
+        self.answers.push(bytes);
+        while let Some(message) = self.answers.next() {
+            self.owed -= usize::from(message.is_ready_for_query());
         }
-        let count = some(server.read(&mut buffer).await?)?;
-        framer.push(&buffer[..count]);
+    }
+
+    /// Returns when the server is through with everything it was sent.
+    async fn answered(&mut self, server: &mut TcpStream) -> io::Result<()> {
+        let mut buffer = vec![0; 1 << 16];
+        while self.owed > 0 {
+            let count = some(server.read(&mut buffer).await?)?;
+            self.settle(&buffer[..count]);
+        }
+        Ok(())
     }
 }
 

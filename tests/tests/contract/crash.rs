@@ -22,7 +22,6 @@ on_both! {
 on_postgres! {
     cut_at_every_statement,
     cut_at_the_commit_is_an_unknown_outcome,
-    cut_at_the_commit_of_a_prepared_record,
     idle_connections_that_died_are_not_noticed,
 }
 
@@ -230,22 +229,6 @@ async fn cut_at_the_commit_is_an_unknown_outcome(stage: &Stage) {
     for label in ["committed", "lost"] {
         assert_eq!(stage.database.effects(label).await, 1);
     }
-}
-
-async fn cut_at_the_commit_of_a_prepared_record(stage: &Stage) {
-    let proxy = idem_tests::Proxy::to(&stage.database).await;
-    let app = stage
-        .app()
-        .pool(1)
-        .database_url(proxy.url())
-        .argument("--prepared-records")
-        .start()
-        .await;
-    proxy.cut(Cut::After("COMMIT".into()));
-    let (unknown, retry) = ask_through_cut(&app, "prepared").await;
-    assert_unknown(&unknown);
-    assert!(retry.is_replay(), "it was committed");
-    assert_eq!(stage.database.effects("prepared").await, 1);
 }
 
 async fn ask_through_cut(app: &App, label: &str) -> (Response, Response) {

@@ -18,7 +18,6 @@ on_both! {
     errors_that_carry_a_response,
     with_a_compressing_middleware,
     in_another_process,
-    with_prepared_records,
     with_deadpool,
 }
 
@@ -201,22 +200,6 @@ async fn in_another_process(stage: &Stage) {
     left.kill().await;
     let restarted = stage.start().await;
     assert_replay(&first, &restarted.send(&request).await);
-}
-
-async fn with_prepared_records(stage: &Stage) {
-    let app = stage.app().argument("--prepared-records").start().await;
-    for (key, script) in [
-        ("rich", rich()),
-        (
-            "error",
-            json!({ "label": "error", "status": 404, "body": "none" }),
-        ),
-    ] {
-        let request: Request = ask("/account/script", key, &script);
-        let first = app.send(&request).await;
-        assert_replay(&first, &app.send(&request).await);
-    }
-    assert_eq!(stage.database.effects("rich").await, 1);
 }
 
 async fn with_deadpool(stage: &Stage) {

@@ -40,8 +40,6 @@ struct Arguments {
     pool_timeout_ms: Option<u64>,
     #[arg(long, hide = true)]
     max_operations: Option<usize>,
-    #[arg(long, hide = true)]
-    prepared_records: bool,
     #[arg(long, hide = true, default_value_t = 5)]
     shutdown_timeout_s: u64,
 }

@@ -61,9 +61,7 @@ serve!(postgres AsyncPgConnection, pool::postgres_config());
 serve!(sqlite SyncConnectionWrapper<SqliteConnection>, pool::sqlite_config());
 
 fn configured<C: Backend>(builder: Builder<C>, arguments: &Arguments) -> Builder<C> {
-    let mut builder = builder
-        .account::<Tenant>()
-        .prepared_records(arguments.prepared_records);
+    let mut builder = builder.account::<Tenant>();
     if let Some(timeout) = arguments.pool_timeout_ms {
         builder = builder.pool_timeout(Duration::from_millis(timeout));
     }
