@@ -1,0 +1,69 @@
+//! What every figure is measured on: fresh databases and the test application. Measures nothing.
+
+use std::env;
+use std::path::PathBuf;
+
+use idem_tests::{Backend, Database, Launch};
+use tokio_postgres::{Client, NoTls};
+
+use crate::Outcome;
+use crate::options::Options;
+
+/// The server of all fresh databases, by the name that `idem_tests` reads too.
+const SERVER: &str = "IDEM_TEST_POSTGRES_URL";
+const POOL: u32 = 16;
+const WORKERS: u32 = 2;
+
+/// A run: what it was told, and what it runs on.
+pub(crate) struct Bench {
+    pub(crate) options: Options,
+    /// Any database of the PostgreSQL server.
+    pub(crate) postgres: String,
+    testapp: PathBuf,
+}
+
+impl Bench {
+    pub(crate) fn new(options: Options) -> Outcome<Self> {
+        let postgres = env::var(SERVER)
+            .ok()
+            .filter(|url| !url.is_empty())
+            .ok_or_else(|| format!("{SERVER} is not set: `cargo xtask bench` sets it"))?;
+        let testapp = match &options.testapp {
+            Some(path) => path.clone(),
+            None => env::current_exe()?.with_file_name("idem-testapp"),
+        };
+        if !testapp.is_file() {
+            return Err(format!("there is no test application at {}", testapp.display()).into());
+        }
+        Ok(Self {
+            options,
+            postgres,
+            testapp,
+        })
+    }
+
+    /// A database of its own, empty; to be discarded by whoever asked.
+    pub(crate) async fn database(&self, backend: Backend) -> Database {
+        Database::fresh(backend).await
+    }
+
+    /// The application, not yet running, as every figure has it unless it says otherwise.
+    pub(crate) fn app(&self, database: &Database) -> Launch {
+        Launch::of(&self.testapp, database.url())
+            .pool(POOL)
+            .workers(WORKERS)
+            .environment("RUST_LOG", "warn")
+    }
+
+    /// A connection to the PostgreSQL server, beside those of the application.
+    pub(crate) async fn connect(&self) -> Outcome<Client> {
+        let (client, connection) = tokio_postgres::connect(&self.postgres, NoTls).await?;
+        tokio::spawn(connection);
+        Ok(client)
+    }
+
+    /// What was written so far is on disk, so that no checkpoint falls into what is measured next.
+    pub(crate) async fn checkpoint(&self) -> Outcome {
+        Ok(self.connect().await?.batch_execute("CHECKPOINT").await?)
+    }
+}

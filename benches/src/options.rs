@@ -1,0 +1,66 @@
+//! What a run is told on the command line. Decides nothing that a figure should decide.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+
+use crate::{Outcome, figures};
+
+const QUICK_ROUNDS: usize = 3;
+const QUICK_SECONDS: f64 = 0.4;
+
+/// Measures what protection costs, as ratios
+#[derive(Clone, Debug, Parser)]
+#[command(name = "idem-bench")]
+pub(crate) struct Options {
+    /// Rounds of a ratio: each measures every side once
+    #[arg(long, default_value_t = 7)]
+    rounds: usize,
+    /// Seconds that one side is measured in one round
+    #[arg(long, default_value_t = 2.0)]
+    seconds: f64,
+    /// Few cells, few and short rounds: whether it works, not what is so
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Only this figure; may be given several times
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// The test application, built for release; beside this program unless given
+    #[arg(long, value_name = "PATH")]
+    pub(crate) testapp: Option<PathBuf>,
+    /// Where the report goes
+    #[arg(long, value_name = "DIRECTORY", default_value = "target/bench")]
+    pub(crate) output: PathBuf,
+}
+
+impl Options {
+    pub(crate) fn rounds(&self) -> usize {
+        if self.quick {
+            QUICK_ROUNDS
+        } else {
+            self.rounds.max(1)
+        }
+    }
+
+    /// How long one side is measured in one round.
+    pub(crate) fn duration(&self) -> Duration {
+        Duration::from_secs_f64(if self.quick {
+            QUICK_SECONDS
+        } else {
+            self.seconds.max(0.05)
+        })
+    }
+
+    /// The names of what is to be measured, in the order of the report.
+    pub(crate) fn figures(&self) -> Outcome<Vec<&'static str>> {
+        let unknown = |name: &&String| !figures::NAMES.contains(&name.as_str());
+        if let Some(name) = self.only.iter().find(unknown) {
+            let known = figures::NAMES.join(", ");
+            return Err(format!("there is no figure `{name}`; there are {known}").into());
+        }
+        let is_wanted =
+            |name: &&&str| self.only.is_empty() || self.only.iter().any(|only| only == **name);
+        Ok(figures::NAMES.iter().filter(is_wanted).copied().collect())
+    }
+}
