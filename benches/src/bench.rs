@@ -42,6 +42,15 @@ impl Bench {
         })
     }
 
+    /// Where the report goes.
+    pub(crate) fn output(&self) -> Outcome<PathBuf> {
+        match &self.options.output {
+            Some(directory) => Ok(directory.clone()),
+            // We are target/release/idem-bench.
+            None => Ok(env::current_exe()?.with_file_name("../bench")),
+        }
+    }
+
     /// A database of its own, empty; to be discarded by whoever asked.
     pub(crate) async fn database(&self, backend: Backend) -> Database {
         Database::fresh(backend).await

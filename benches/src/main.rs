@@ -35,15 +35,21 @@ async fn main() -> ExitCode {
 
 async fn run(options: Options) -> Outcome {
     let bench = Bench::new(options)?;
+    if !machine::is_durable(&bench).await? {
+        return Err(
+            "fsync or synchronous_commit is off: the figures would be of something else".into(),
+        );
+    }
     let machine = machine::describe(&bench).await?;
     let mut report = Report::new(machine);
+    let output = bench.output()?;
     for name in bench.options.figures()? {
         eprintln!("idem-bench: {name}");
         report.add(figures::measure(name, &bench).await?);
         // After each, so that what took long is not lost when a later one fails.
-        report.write(&bench.options.output)?;
+        report.write(&output)?;
     }
     println!("{}", report.table());
-    println!("idem-bench: written to {}", bench.options.output.display());
+    println!("idem-bench: written to {}", output.display());
     Ok(())
 }

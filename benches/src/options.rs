@@ -29,9 +29,9 @@ pub(crate) struct Options {
     /// The test application, built for release; beside this program unless given
     #[arg(long, value_name = "PATH")]
     pub(crate) testapp: Option<PathBuf>,
-    /// Where the report goes
-    #[arg(long, value_name = "DIRECTORY", default_value = "target/bench")]
-    pub(crate) output: PathBuf,
+    /// Where the report goes; `target/bench` unless given
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 impl Options {
