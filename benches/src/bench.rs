@@ -46,8 +46,12 @@ impl Bench {
     pub(crate) fn output(&self) -> Outcome<PathBuf> {
         match &self.options.output {
             Some(directory) => Ok(directory.clone()),
-            // We are target/release/idem-bench.
-            None => Ok(env::current_exe()?.with_file_name("../bench")),
+            None => {
+                // We are target/release/idem-bench.
+                let program = env::current_exe()?;
+                let target = program.ancestors().nth(2).ok_or("we are nowhere")?;
+                Ok(target.join("bench"))
+            }
         }
     }
 

@@ -7,6 +7,7 @@ mod figures;
 mod load;
 mod machine;
 mod options;
+mod records;
 mod report;
 mod rounds;
 mod traffic;

@@ -26,6 +26,9 @@ pub(crate) struct Options {
     /// Only this figure; may be given several times
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
+    /// Of the throughput matrix only cells whose names contain this, such as `one insert, 300 B, 16`
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) cell: Option<String>,
     /// The test application, built for release; beside this program unless given
     #[arg(long, value_name = "PATH")]
     pub(crate) testapp: Option<PathBuf>,

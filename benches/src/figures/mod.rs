@@ -1,5 +1,8 @@
 //! The figures, one file each. A file says what is compared; what it is measured with is elsewhere.
 
+mod growth;
+mod pruning;
+mod statements;
 mod throughput;
 
 use crate::Outcome;
@@ -22,4 +25,7 @@ macro_rules! figures {
 
 figures! {
     throughput,
+    growth,
+    pruning,
+    statements,
 }

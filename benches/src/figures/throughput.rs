@@ -34,8 +34,13 @@ const OTHERS: [(usize, &str); 3] = [(1, "bare"), (2, "by hand"), (3, "floor")];
 
 pub(crate) async fn measure(bench: &Bench) -> Outcome<Vec<Figure>> {
     let mut figures = Vec::new();
+    let wanted = bench.options.cell.as_deref().unwrap_or_default();
     for cell in cells(bench.options.quick) {
-        eprintln!("idem-bench:   {}, {}", cell.work.name(), cell.name());
+        let name = format!("{}, {}", cell.work.name(), cell.name());
+        if !name.contains(wanted) {
+            continue;
+        }
+        eprintln!("idem-bench:   {name}");
         figures.extend(measure_cell(bench, &cell).await?);
     }
     Ok(figures)
