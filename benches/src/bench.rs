@@ -1,13 +1,15 @@
-//! What every figure is measured on: fresh databases and the test application. Measures nothing.
+//! What every figure is measured on: fresh databases and the test application. Says nothing of what is compared.
 
 use std::env;
 use std::path::PathBuf;
 
-use idem_tests::{Backend, Database, Launch};
+use idem_tests::{App, Backend, Database, Launch};
 use tokio_postgres::{Client, NoTls};
 
 use crate::Outcome;
+use crate::load::{Load, Measured, Until};
 use crate::options::Options;
+use crate::traffic::Traffic;
 
 /// The server of all fresh databases, by the name that `idem_tests` reads too.
 const SERVER: &str = "IDEM_TEST_POSTGRES_URL";
@@ -66,6 +68,27 @@ impl Bench {
             .pool(POOL)
             .workers(WORKERS)
             .environment("RUST_LOG", "warn")
+    }
+
+    /// One side in one round.
+    pub(crate) async fn side(
+        &self,
+        app: &App,
+        connections: usize,
+        traffic: Traffic,
+    ) -> Outcome<Measured> {
+        let measured = Load {
+            address: app.address(),
+            connections,
+            until: Until::Elapsed(self.options.duration()),
+            traffic,
+        }
+        .run()
+        .await?;
+        if self.options.verbose {
+            eprintln!("idem-bench:     {measured}");
+        }
+        Ok(measured)
     }
 
     /// A connection to the PostgreSQL server, beside those of the application.

@@ -29,6 +29,9 @@ pub(crate) struct Options {
     /// Of the throughput matrix only cells whose names contain this, such as `one insert, 300 B, 16`
     #[arg(long, value_name = "TEXT")]
     pub(crate) cell: Option<String>,
+    /// Show what every side did in every round; these numbers are in no report
+    #[arg(long)]
+    pub(crate) verbose: bool,
     /// The test application, built for release; beside this program unless given
     #[arg(long, value_name = "PATH")]
     pub(crate) testapp: Option<PathBuf>,

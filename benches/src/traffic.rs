@@ -85,6 +85,10 @@ impl Traffic {
         self
     }
 
+    pub(crate) fn path(&self) -> &'static str {
+        self.path
+    }
+
     /// How long the body of every answer is.
     pub(crate) fn response(&self) -> usize {
         self.script.response

@@ -68,7 +68,6 @@ pub(crate) async fn measure(bench: &Bench) -> Outcome<Vec<Figure>> {
     let trips = async |kind| wire::read(bench, &database, kind).await.round_trips as f64;
     let extra = trips(FIRST_ATTEMPT).await - trips(BARE).await;
     database.discard().await;
-    figures.sort_by_key(|figure| figure.group.clone());
     let extra = Figure::count(
         wire::ROUND_TRIPS,
         "extra wire round trips of a first attempt",

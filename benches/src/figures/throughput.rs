@@ -6,7 +6,7 @@ use idem_tests::Backend;
 use crate::Outcome;
 use crate::bench::Bench;
 use crate::figure::{Figure, Target};
-use crate::load::{Load, Measured, Until};
+use crate::load::Measured;
 use crate::rounds::{interleaved, ratio};
 use crate::traffic::{Script, Traffic, Work};
 
@@ -71,14 +71,9 @@ async fn measure_cell(bench: &Bench, cell: &Cell) -> Outcome<Vec<Figure>> {
     let app = bench.app(&database).start().await;
     let script = Script::new(cell.work, cell.response);
     let load = async |side: usize| {
-        Load {
-            address: app.address(),
-            connections: cell.connections,
-            traffic: SIDES[side](script),
-            until: Until::Elapsed(bench.options.duration()),
-        }
-        .run()
-        .await
+        bench
+            .side(&app, cell.connections, SIDES[side](script))
+            .await
     };
     bench.checkpoint().await?;
     for side in 0..SIDES.len() {

@@ -4,6 +4,7 @@
 mod client;
 mod latencies;
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,6 +37,7 @@ pub(crate) struct Load {
 
 /// What came of it.
 pub(crate) struct Measured {
+    path: &'static str,
     elapsed: Duration,
     pub(crate) latencies: Latencies,
 }
@@ -75,7 +77,11 @@ impl Load {
             Until::Elapsed(duration) => duration,
             Until::Answers(_) => start.elapsed(),
         };
-        Ok(Measured { elapsed, latencies })
+        Ok(Measured {
+            path: self.traffic.path(),
+            elapsed,
+            latencies,
+        })
     }
 }
 
@@ -88,5 +94,12 @@ impl Measured {
     /// The median latency, in seconds.
     pub(crate) fn p50(&self) -> f64 {
         self.latencies.quantile(0.5)
+    }
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (path, rate, p50) = (self.path, self.rate(), self.p50() * 1e3);
+        write!(formatter, "{path}: {rate:.0}/s, p50 {p50:.2} ms")
     }
 }

@@ -32,7 +32,7 @@ struct Round {
 }
 
 pub(super) async fn measure(bench: &Bench) -> Outcome<Vec<Figure>> {
-    let rows = super::rows(bench);
+    let rows = super::rows(bench) / 5 * 2;
     eprintln!("idem-bench:   pruning beside first attempts");
     let database = bench.database(Backend::Postgres).await;
     let app = bench.app(&database).start().await;

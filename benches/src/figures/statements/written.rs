@@ -100,7 +100,7 @@ impl Written {
     pub(super) fn figures(&self, kind: Kind) -> [Figure; 3] {
         [
             Figure::count(WAL, kind.name, self.wal, "B").note(format!(
-                "the median of {REQUESTS}; the mean, with what pages that split or are written whole cost, is {:.0} B",
+                "median of {REQUESTS}; {:.0} B in the mean, with pages that split or are written whole",
                 self.mean_wal
             )),
             Figure::count(ROWS, kind.name, self.rows, ""),
