@@ -9,6 +9,7 @@ use tokio_postgres::{Client, NoTls};
 use crate::Outcome;
 use crate::load::{Load, Measured, Until};
 use crate::options::Options;
+use crate::rounds::interleaved;
 use crate::traffic::Traffic;
 
 /// The server of all fresh databases, by the name that `idem_tests` reads too.
@@ -70,13 +71,25 @@ impl Bench {
             .environment("RUST_LOG", "warn")
     }
 
-    /// One side in one round.
-    pub(crate) async fn side(
+    /// The sides in turn, warmed up, against one process and one database; by side, then by round.
+    pub(crate) async fn compare(
         &self,
         app: &App,
         connections: usize,
-        traffic: Traffic,
-    ) -> Outcome<Measured> {
+        sides: &[Traffic],
+    ) -> Outcome<Vec<Vec<Measured>>> {
+        self.checkpoint().await?;
+        // After a checkpoint a page is written to the log whole when it is first touched. That is over after this.
+        for side in sides {
+            self.side(app, connections, side.clone()).await?;
+        }
+        interleaved(self.options.rounds(), sides.len(), async |side: usize| {
+            self.side(app, connections, sides[side].clone()).await
+        })
+        .await
+    }
+
+    async fn side(&self, app: &App, connections: usize, traffic: Traffic) -> Outcome<Measured> {
         let measured = Load {
             address: app.address(),
             connections,

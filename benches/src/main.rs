@@ -2,6 +2,7 @@
 //! they are measured with is beside this file. Product code never lives here.
 
 mod bench;
+mod delayed;
 mod figure;
 mod figures;
 mod load;

@@ -33,6 +33,8 @@ pub(crate) enum Work {
 pub(crate) enum Keys {
     /// A new one each time: first attempts.
     Fresh,
+    /// Each of these once, by one connection: first attempts, known afterwards.
+    New(Range<u64>),
     /// Again and again these, which are recorded: replays.
     Recorded(Range<u64>),
     /// A new one, and then as many retries of it before the next.

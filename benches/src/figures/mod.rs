@@ -1,8 +1,12 @@
 //! The figures, one file each. A file says what is compared; what it is measured with is elsewhere.
 
 mod growth;
+mod network;
 mod pruning;
+mod replays;
+mod sqlite;
 mod statements;
+mod storm;
 mod throughput;
 
 use crate::Outcome;
@@ -25,6 +29,10 @@ macro_rules! figures {
 
 figures! {
     throughput,
+    replays,
+    storm,
+    network,
+    sqlite,
     growth,
     pruning,
     statements,

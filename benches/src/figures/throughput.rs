@@ -7,7 +7,7 @@ use crate::Outcome;
 use crate::bench::Bench;
 use crate::figure::{Figure, Target};
 use crate::load::Measured;
-use crate::rounds::{interleaved, ratio};
+use crate::rounds::ratio;
 use crate::traffic::{Script, Traffic, Work};
 
 const CONNECTIONS: [usize; 3] = [1, 16, 64];
@@ -70,16 +70,8 @@ async fn measure_cell(bench: &Bench, cell: &Cell) -> Outcome<Vec<Figure>> {
     let database = bench.database(Backend::Postgres).await;
     let app = bench.app(&database).start().await;
     let script = Script::new(cell.work, cell.response);
-    let load = async |side: usize| {
-        bench
-            .side(&app, cell.connections, SIDES[side](script))
-            .await
-    };
-    bench.checkpoint().await?;
-    for side in 0..SIDES.len() {
-        load(side).await?;
-    }
-    let sides = interleaved(bench.options.rounds(), SIDES.len(), load).await?;
+    let sides = SIDES.map(|side| side(script));
+    let sides = bench.compare(&app, cell.connections, &sides).await?;
     drop(app);
     database.discard().await;
     Ok(cell.figures(&sides))

@@ -36,6 +36,7 @@ struct Head {
     is_replay: bool,
     /// Head and body together.
     size: usize,
+    body: usize,
 }
 
 impl Client {
@@ -93,7 +94,7 @@ impl Client {
         let is_expected = head.status == 200
             && head.is_replay == is_known
             && self.filled == head.size
-            && self.buffer[..self.filled].len() >= self.response;
+            && head.body == self.response;
         if !is_expected {
             let answer = String::from_utf8_lossy(&self.buffer[..self.filled.min(1000)]);
             return Err(format!("an answer that is not the expected one: {answer}").into());
@@ -122,6 +123,7 @@ impl Client {
             status: parsed.code.unwrap_or_default(),
             is_replay: value("Idempotent-Replayed") == Some("true"),
             size: end + length,
+            body: length,
         }))
     }
 
@@ -140,6 +142,7 @@ impl KeySource {
     fn new(keys: Keys, number: u64) -> Self {
         let current = match &keys {
             Keys::Recorded(range) => range.start + number % (range.end - range.start),
+            Keys::New(range) => range.start,
             Keys::Fresh | Keys::Retried(_) => 0,
         };
         Self {
@@ -152,6 +155,10 @@ impl KeySource {
     fn next(&mut self) -> (u64, bool) {
         match &self.keys {
             Keys::Fresh => (fresh_keys(1).start, false),
+            Keys::New(_) => {
+                self.current += 1;
+                (self.current - 1, false)
+            }
             Keys::Recorded(range) => {
                 let key = self.current;
                 self.current += 1;
