@@ -11,6 +11,8 @@ mod options;
 mod records;
 mod report;
 mod rounds;
+#[cfg(test)]
+mod smoke;
 mod traffic;
 
 use std::process::ExitCode;

@@ -7,19 +7,22 @@ use clap::Parser;
 
 use crate::{Outcome, figures};
 
+const ROUNDS: usize = 7;
+const SECONDS: f64 = 2.0;
 const QUICK_ROUNDS: usize = 3;
 const QUICK_SECONDS: f64 = 0.4;
+const LEAST_SECONDS: f64 = 0.05;
 
 /// Measures what protection costs, as ratios
 #[derive(Clone, Debug, Parser)]
 #[command(name = "idem-bench")]
 pub(crate) struct Options {
-    /// Rounds of a ratio: each measures every side once
-    #[arg(long, default_value_t = 7)]
-    rounds: usize,
-    /// Seconds that one side is measured in one round
-    #[arg(long, default_value_t = 2.0)]
-    seconds: f64,
+    /// Rounds of a ratio: each measures every side once [default: 7, quick 3]
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// Seconds that one side is measured in one round [default: 2, quick 0.4]
+    #[arg(long)]
+    seconds: Option<f64>,
     /// Few cells, few and short rounds: whether it works, not what is so
     #[arg(long)]
     pub(crate) quick: bool,
@@ -42,20 +45,14 @@ pub(crate) struct Options {
 
 impl Options {
     pub(crate) fn rounds(&self) -> usize {
-        if self.quick {
-            QUICK_ROUNDS
-        } else {
-            self.rounds.max(1)
-        }
+        let usual = if self.quick { QUICK_ROUNDS } else { ROUNDS };
+        self.rounds.unwrap_or(usual).max(1)
     }
 
     /// How long one side is measured in one round.
     pub(crate) fn duration(&self) -> Duration {
-        Duration::from_secs_f64(if self.quick {
-            QUICK_SECONDS
-        } else {
-            self.seconds.max(0.05)
-        })
+        let usual = if self.quick { QUICK_SECONDS } else { SECONDS };
+        Duration::from_secs_f64(self.seconds.unwrap_or(usual).max(LEAST_SECONDS))
     }
 
     /// The names of what is to be measured, in the order of the report.

@@ -144,6 +144,12 @@ impl Work {
     }
 }
 
+/// "1 connection", "16 connections".
+pub(crate) fn connections_text(count: usize) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} connection{ending}")
+}
+
 /// A number that no other request of this run has.
 pub(crate) fn fresh_keys(count: u64) -> Range<u64> {
     static NEXT: AtomicU64 = AtomicU64::new(0);

@@ -7,7 +7,7 @@ use crate::bench::Bench;
 use crate::figure::Figure;
 use crate::load::Measured;
 use crate::rounds::ratio;
-use crate::traffic::{Script, Traffic, Work};
+use crate::traffic::{Script, Traffic, Work, connections_text};
 
 const GROUP: &str = "Throughput on SQLite";
 const CONNECTIONS: [usize; 2] = [1, 16];
@@ -24,7 +24,8 @@ pub(crate) async fn measure(bench: &Bench) -> Outcome<Vec<Figure>> {
         drop(app);
         database.discard().await;
         let spread = ratio(&sides[0], &sides[1], Measured::rate);
-        let name = format!("protected / bare, one insert, 300 B, {connections} connections");
+        let connections = connections_text(connections);
+        let name = format!("protected / bare, one insert, 300 B, {connections}");
         figures.push(Figure::ratio(GROUP, name, spread));
     }
     Ok(figures)

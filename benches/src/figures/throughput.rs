@@ -8,7 +8,7 @@ use crate::bench::Bench;
 use crate::figure::{Figure, Target};
 use crate::load::Measured;
 use crate::rounds::ratio;
-use crate::traffic::{Script, Traffic, Work};
+use crate::traffic::{Script, Traffic, Work, connections_text};
 
 const CONNECTIONS: [usize; 3] = [1, 16, 64];
 const RESPONSES: [(usize, &str); 3] = [(300, "300 B"), (4 << 10, "4 KiB"), (64 << 10, "64 KiB")];
@@ -79,7 +79,7 @@ async fn measure_cell(bench: &Bench, cell: &Cell) -> Outcome<Vec<Figure>> {
 
 impl Cell {
     fn name(&self) -> String {
-        format!("{}, {} connections", self.size, self.connections)
+        format!("{}, {}", self.size, connections_text(self.connections))
     }
 
     fn figures(&self, sides: &[Vec<Measured>]) -> Vec<Figure> {

@@ -1,6 +1,7 @@
 //! What a run has found, written for people and for programs. Judges nothing that a figure does not say itself.
 
 mod markdown;
+mod plot;
 mod table;
 
 use std::fs;
@@ -43,6 +44,7 @@ impl Report {
             directory.join("results.md"),
             markdown::render(&self.machine, &self.figures),
         )?;
+        fs::write(directory.join("results.svg"), plot::render(&self.figures)?)?;
         Ok(())
     }
 }
