@@ -46,7 +46,8 @@ pub struct Effects {
 struct Log(Arc<Mutex<String>>);
 
 impl Launch {
-    pub(crate) fn new(program: &Path, url: &str) -> Self {
+    /// This program against this database, with a pool of four and two workers.
+    pub fn of(program: &Path, url: &str) -> Self {
         Self {
             program: program.into(),
             url: url.into(),

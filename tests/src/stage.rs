@@ -28,7 +28,7 @@ impl Stage {
 
     /// The application, not yet running, to be given options.
     pub fn app(&self) -> Launch {
-        Launch::new(&self.testapp, self.database.url())
+        Launch::of(&self.testapp, self.database.url())
     }
 
     /// The application, running, with a pool of four and two workers.

@@ -149,6 +149,11 @@ const ROOMS: &[Room] = &[
         because: "an example is what a user writes",
     },
     Room {
+        path: "benches",
+        never: &["idem_macros", "idem_runtime::private"],
+        because: "what is measured is what a user has",
+    },
+    Room {
         path: "xtask",
         never: &["idem_runtime", "idem_macros"],
         because: "xtask is not product code",
@@ -163,6 +168,7 @@ const SOURCES: &[&str] = &[
     "examples",
     "tests/src",
     "tests/tests",
+    "benches",
     "xtask",
 ];
 
@@ -172,6 +178,7 @@ const MEMBERS: &[&str] = &[
     "idem-cli",
     "examples/orders",
     "tests",
+    "benches",
     "xtask",
 ];
 
@@ -195,6 +202,7 @@ fn no_product_file_is_too_long_to_read() {
         "idem-runtime/src",
         "idem-cli/src",
         "examples",
+        "benches",
         "xtask",
     ]) {
         let length = text.lines().count();

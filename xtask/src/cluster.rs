@@ -29,16 +29,44 @@ wait "$server"
 rm -rf "$data"
 "#;
 
-/// Only what a test needs, and nothing for durability: this data never outlives the run.
-const SETTINGS: &[&str] = &[
+/// What the server is for.
+#[derive(Clone, Copy)]
+pub(crate) enum Purpose {
+    Tests,
+    Benchmarks,
+}
+
+const COMMON: &[&str] = &[
     "listen_addresses=127.0.0.1",
     "unix_socket_directories=",
     "max_connections=300",
-    "fsync=off",
-    "full_page_writes=off",
     "log_statement=none",
     "timezone=UTC",
 ];
+
+/// Nothing for durability: this data never outlives the run.
+const TESTS: &[&str] = &["fsync=off", "full_page_writes=off"];
+
+/// Durable as in production, and without a checkpoint in the middle of what is measured: the benchmark asks for its
+/// checkpoints itself.
+const BENCHMARKS: &[&str] = &[
+    "fsync=on",
+    "synchronous_commit=on",
+    "full_page_writes=on",
+    "checkpoint_timeout=1h",
+    "max_wal_size=16GB",
+    "shared_buffers=512MB",
+];
+
+impl Purpose {
+    fn settings(self) -> impl Iterator<Item = &'static &'static str> {
+        let own = match self {
+            Self::Tests => TESTS,
+            Self::Benchmarks => BENCHMARKS,
+        };
+        COMMON.iter().chain(own)
+    }
+}
 
 pub(crate) struct Cluster {
     port: u16,
@@ -47,7 +75,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    pub(crate) fn start() -> Outcome<Self> {
+    pub(crate) fn start(purpose: Purpose) -> Outcome<Self> {
         let programs = binaries::find_or_install()?;
         let mut log = PathBuf::new();
         for _ in 0..ATTEMPTS {
@@ -59,7 +87,7 @@ impl Cluster {
             let port = free_port()?;
             let mut cluster = Self {
                 port,
-                supervisor: supervise(&place, &programs, &data, port)?,
+                supervisor: supervise(&place, &programs, &data, port, purpose)?,
                 place,
             };
             if cluster.is_ready_in_time()? {
@@ -104,7 +132,7 @@ impl Drop for Cluster {
 
 /// `cargo xtask postgres`.
 pub(crate) fn keep() -> Outcome {
-    let cluster = Cluster::start()?;
+    let cluster = Cluster::start(Purpose::Tests)?;
     println!("export IDEM_TEST_POSTGRES_URL={}", cluster.url());
     println!("xtask: Ctrl-C stops it");
     loop {
@@ -128,7 +156,13 @@ fn initialize(place: &Place, programs: &Path, data: &Path) -> Outcome {
     )
 }
 
-fn supervise(place: &Place, programs: &Path, data: &Path, port: u16) -> Outcome<Child> {
+fn supervise(
+    place: &Place,
+    programs: &Path,
+    data: &Path,
+    port: u16,
+    purpose: Purpose,
+) -> Outcome<Child> {
     let log = fs::File::create(place.log())?;
     let mut command: Command = place.command(Path::new("/bin/sh"));
     command
@@ -138,7 +172,7 @@ fn supervise(place: &Place, programs: &Path, data: &Path, port: u16) -> Outcome<
         .arg("-D")
         .arg(data)
         .args(["-p", &port.to_string()]);
-    for setting in SETTINGS {
+    for setting in purpose.settings() {
         command.args(["-c", setting]);
     }
     let child = command

@@ -1,5 +1,6 @@
 //! `cargo xtask`: what a person and CI both run. Commands only; product code never lives here.
 
+mod bench;
 mod binaries;
 mod cluster;
 mod packages;
@@ -17,7 +18,7 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 #[derive(Parser)]
 #[command(
     name = "cargo xtask",
-    about = "Set-up and test commands of the project"
+    about = "Set-up, test and benchmark commands of the project"
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -32,6 +33,12 @@ enum Command {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
+    /// What protection costs, measured on a private PostgreSQL and on SQLite; the report is in target/bench
+    Bench {
+        /// Arguments for `idem-bench`, such as `--quick`; `--help` lists them
+        #[arg(last = true)]
+        arguments: Vec<String>,
+    },
     /// A private PostgreSQL, kept until Ctrl-C: set the printed variable and call `cargo test` yourself
     Postgres,
 }
@@ -39,6 +46,7 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Test { arguments } => test::run(&arguments),
+        Command::Bench { arguments } => bench::run(&arguments),
         Command::Postgres => cluster::keep(),
     };
     match outcome {

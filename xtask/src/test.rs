@@ -4,11 +4,11 @@ use std::env;
 use std::process::Command;
 
 use crate::Outcome;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Purpose};
 use crate::packages;
 use crate::process::{self, cargo};
 
-const URL: &str = "IDEM_TEST_POSTGRES_URL";
+pub(crate) const URL: &str = "IDEM_TEST_POSTGRES_URL";
 
 pub(crate) fn run(extra: &[String]) -> Outcome {
     let mut failures = Vec::new();
@@ -36,7 +36,7 @@ fn tests(extra: &[String]) -> Outcome {
     let (url, _cluster) = match given {
         Some(url) => (url, None),
         None => {
-            let cluster = Cluster::start()?;
+            let cluster = Cluster::start(Purpose::Tests)?;
             (cluster.url(), Some(cluster))
         }
     };

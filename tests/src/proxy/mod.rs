@@ -207,7 +207,8 @@ impl Drop for Open<'_> {
     }
 }
 
-fn server_of(url: &str) -> String {
+/// `HOST:PORT` of the server that a URL names.
+pub fn server_of(url: &str) -> String {
     let config: tokio_postgres::Config = url.parse().expect("a URL");
     let port = config.get_ports().first().copied().unwrap_or(5432);
     match config.get_hosts().first() {
@@ -216,7 +217,8 @@ fn server_of(url: &str) -> String {
     }
 }
 
-fn with_address(url: &str, address: SocketAddr) -> String {
+/// The same database by another way.
+pub fn with_address(url: &str, address: SocketAddr) -> String {
     let (scheme, rest) = url.split_once("://").expect("a URL");
     let (authority, path) = rest.split_once('/').expect("a database");
     match authority.rsplit_once('@') {

@@ -18,4 +18,5 @@ mod statuses;
 mod storable;
 mod timeout;
 mod twice;
+mod unprotected;
 mod wire;

@@ -15,6 +15,14 @@ diesel::table! {
 }
 
 diesel::table! {
+    stock (id) {
+        id -> Integer,
+        price -> Integer,
+        sold -> BigInt,
+    }
+}
+
+diesel::table! {
     traps (label) {
         label -> Text,
     }
@@ -23,6 +31,8 @@ diesel::table! {
 /// A handler's connection.
 pub(crate) trait Writes {
     async fn insert(&mut self, label: &str) -> QueryResult<()>;
+    async fn price(&mut self, item: i32) -> QueryResult<i32>;
+    async fn sell(&mut self, item: i32, price: i32) -> QueryResult<()>;
     /// Fails, and leaves the transaction aborted (PostgreSQL) or gone (SQLite).
     async fn spring_trap(&mut self, label: &str) -> QueryResult<()>;
     async fn count(&mut self, label: &str) -> QueryResult<i64>;
@@ -36,6 +46,22 @@ macro_rules! writes {
                 let row = effects::label.eq(label);
                 diesel::insert_into(effects::table)
                     .values(row)
+                    .execute(self)
+                    .await?;
+                Ok(())
+            }
+
+            async fn price(&mut self, item: i32) -> QueryResult<i32> {
+                stock::table
+                    .filter(stock::id.eq(item))
+                    .select(stock::price)
+                    .get_result(self)
+                    .await
+            }
+
+            async fn sell(&mut self, item: i32, price: i32) -> QueryResult<()> {
+                diesel::update(stock::table.filter(stock::id.eq(item)))
+                    .set(stock::sold.eq(stock::sold + i64::from(price)))
                     .execute(self)
                     .await?;
                 Ok(())

@@ -5,6 +5,7 @@ use std::fmt;
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, ResponseError};
 use idem_runtime::Retry;
+use idem_runtime::pool::LendError;
 
 use crate::script::Script;
 
@@ -13,6 +14,16 @@ pub(crate) enum Failure {
     Scripted(Script),
     Database(diesel::result::Error),
     Conflict(Retry),
+    /// Where nothing protects, the pool is the handler's own affair.
+    Pool(LendError),
+    /// The response's own body failed.
+    Body(Box<dyn std::error::Error>),
+}
+
+impl From<LendError> for Failure {
+    fn from(error: LendError) -> Self {
+        Self::Pool(error)
+    }
 }
 
 impl From<diesel::result::Error> for Failure {
@@ -27,6 +38,8 @@ impl fmt::Display for Failure {
             Self::Scripted(script) => write!(f, "the script of {} says so", script.label),
             Self::Database(error) => error.fmt(f),
             Self::Conflict(retry) => retry.fmt(f),
+            Self::Pool(error) => error.fmt(f),
+            Self::Body(error) => error.fmt(f),
         }
     }
 }
@@ -35,14 +48,19 @@ impl ResponseError for Failure {
     fn status_code(&self) -> StatusCode {
         match self {
             Self::Scripted(script) => script.error_status(),
-            Self::Database(_) | Self::Conflict(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Database(_) | Self::Conflict(_) | Self::Body(_) => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
+            Self::Pool(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
     fn error_response(&self) -> HttpResponse {
         match self {
             Self::Scripted(script) => script.error_response(),
-            Self::Database(error) => HttpResponse::InternalServerError().body(error.to_string()),
+            Self::Database(_) | Self::Pool(_) | Self::Body(_) => {
+                HttpResponse::build(self.status_code()).body(self.to_string())
+            }
             Self::Conflict(retry) => retry.error_response(),
         }
     }

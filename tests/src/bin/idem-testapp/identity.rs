@@ -8,7 +8,7 @@ use actix_web::http::header::AUTHORIZATION;
 use actix_web::{Error, FromRequest, HttpRequest};
 use idem_runtime::Account;
 
-pub(crate) struct Tenant(String);
+pub(crate) struct Tenant(pub(crate) String);
 
 impl Account for Tenant {
     fn account(&self) -> String {

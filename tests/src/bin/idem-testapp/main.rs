@@ -13,6 +13,7 @@ mod play;
 mod script;
 mod serve;
 mod tools;
+mod unprotected;
 
 use std::error::Error;
 use std::net::SocketAddr;

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::effects::Writes;
 use crate::failure::Failure;
-use crate::script::{At, Fail, Script};
+use crate::script::{At, Fail, Script, Work};
 use crate::tools::Tools;
 
 pub(crate) async fn play(
@@ -24,8 +24,13 @@ pub(crate) async fn play(
     if let Some(sql) = &script.sql {
         connection.run(sql).await?;
     }
-    for _ in 0..script.effects {
-        connection.insert(&script.label).await?;
+    match script.work {
+        Work::Effects => {
+            for _ in 0..script.effects {
+                connection.insert(&script.label).await?;
+            }
+        }
+        Work::Four => four(script, tools, connection).await?,
     }
     pause(script, tools, At::After).await;
     match script.fail {
@@ -42,6 +47,16 @@ pub(crate) async fn play(
         Some(Fail::Stalled) => Ok(script.stalled()),
         Some(Fail::Exit) => process::exit(3),
     }
+}
+
+/// What a small sale does: a read, two inserts, an update.
+async fn four(script: &Script, tools: &Tools, connection: &mut impl Writes) -> Result<(), Failure> {
+    let item = tools.next_item();
+    let price = connection.price(item).await?;
+    connection.insert(&script.label).await?;
+    connection.insert(&script.label).await?;
+    connection.sell(item, price).await?;
+    Ok(())
 }
 
 /// [`play`] between a read and a write of the same rows: two at once are no serial order, and one of them is refused.

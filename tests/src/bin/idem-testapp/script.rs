@@ -1,13 +1,17 @@
 //! What a request asks a handler to do and to answer. Data only.
 
+use std::sync::LazyLock;
+
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::web::Bytes;
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use futures_util::{StreamExt, stream};
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
 
 const PIECES: usize = 7;
+const FILLER_SIZE: usize = 1 << 20;
 
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Script {
@@ -20,6 +24,11 @@ pub(crate) struct Script {
     headers: Vec<(String, Octets)>,
     #[serde(default)]
     body: Octets,
+    /// A body of that many bytes instead, which hardly compress, so that a request need not carry its response.
+    #[serde(default)]
+    body_size: Option<Filling>,
+    #[serde(default)]
+    pub(crate) work: Work,
     #[serde(default)]
     pub(crate) sleep_ms: u64,
     #[serde(default)]
@@ -32,6 +41,17 @@ pub(crate) struct Script {
     /// Run in front of the inserts; an error of it is an `Err` of the handler.
     #[serde(default)]
     pub(crate) sql: Option<String>,
+}
+
+/// What it does in the database, behind `sql`.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Work {
+    /// As many inserts as `effects` says.
+    #[default]
+    Effects,
+    /// A read by primary key, two inserts, an update by primary key.
+    Four,
 }
 
 /// Relative to the inserts.
@@ -58,6 +78,31 @@ pub(crate) enum Fail {
     Stalled,
     Exit,
 }
+
+/// The first so many bytes of the filler.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "usize")]
+struct Filling(Bytes);
+
+impl TryFrom<usize> for Filling {
+    type Error = &'static str;
+
+    fn try_from(size: usize) -> Result<Self, Self::Error> {
+        if size > FILLER_SIZE {
+            return Err("a body_size is at most 1048576");
+        }
+        Ok(Self(FILLER.slice(..size)))
+    }
+}
+
+/// Hexadecimal digits in no order, shared by all responses.
+static FILLER: LazyLock<Bytes> = LazyLock::new(|| {
+    let blocks = 0..FILLER_SIZE / 64;
+    let text: String = blocks
+        .map(|block| hex::encode(Sha256::digest(block.to_be_bytes())))
+        .collect();
+    text.into()
+});
 
 /// `"text"` or `{"hex": "00ff"}`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -93,12 +138,12 @@ fn ok() -> u16 {
 impl Script {
     /// Exactly as scripted: nothing is added, no content type either.
     pub(crate) fn response(&self) -> HttpResponse {
-        self.head(self.status()).body(self.body.0.clone())
+        self.head(self.status()).body(self.octets())
     }
 
     /// The response of an error: never below 400.
     pub(crate) fn error_response(&self) -> HttpResponse {
-        self.head(self.error_status()).body(self.body.0.clone())
+        self.head(self.error_status()).body(self.octets())
     }
 
     pub(crate) fn error_status(&self) -> StatusCode {
@@ -115,7 +160,7 @@ impl Script {
     }
 
     pub(crate) fn sized(&self) -> HttpResponse {
-        let length = self.body.0.len() as u64;
+        let length = self.octets().len() as u64;
         self.head(self.status())
             .no_chunking(length)
             .streaming(stream::iter(self.pieces()))
@@ -133,12 +178,19 @@ impl Script {
     }
 
     fn pieces(&self) -> Vec<Result<Bytes, actix_web::Error>> {
-        let size = (self.body.0.len() / PIECES).max(1);
-        self.body
-            .0
+        let octets = self.octets();
+        let size = (octets.len() / PIECES).max(1);
+        octets
             .chunks(size)
             .map(|piece| Ok(Bytes::copy_from_slice(piece)))
             .collect()
+    }
+
+    fn octets(&self) -> Bytes {
+        match &self.body_size {
+            Some(filling) => filling.0.clone(),
+            None => self.body.0.clone().into(),
+        }
     }
 
     fn status(&self) -> StatusCode {

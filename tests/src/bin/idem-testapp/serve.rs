@@ -1,6 +1,7 @@
 //! The server, stamped per connection type: pool, protection, routes.
 
 use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::{App, HttpServer, web};
@@ -8,12 +9,13 @@ use diesel::SqliteConnection;
 use diesel_async::AsyncPgConnection;
 use diesel_async::pooled_connection::{AsyncDieselConnectionManager, bb8, deadpool};
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
-use idem_runtime::{Backend, Builder, Idempotency, pool};
+use idem_runtime::pool::{self, ConnectionPool};
+use idem_runtime::{Backend, Builder, Idempotency};
 
 use crate::identity::Tenant;
 use crate::migrate::Url;
 use crate::tools::Tools;
-use crate::{Arguments, commands, handlers};
+use crate::{Arguments, commands, handlers, unprotected};
 
 /// Above any limit of ours, so that it is ours that is met.
 const BODY_LIMIT: usize = 64 << 20;
@@ -25,23 +27,29 @@ macro_rules! serve {
                 url.for_diesel(),
                 $config,
             );
-            let builder = if arguments.deadpool {
+            // The unprotected handlers take their connections from the same pool.
+            let (builder, pool): (_, Arc<dyn ConnectionPool<$connection>>) = if arguments.deadpool {
                 let pool = deadpool::Pool::builder(manager).max_size(arguments.pool_size as usize);
-                Idempotency::builder(pool.build()?)
+                let pool = pool.build()?;
+                (Idempotency::builder(pool.clone()), Arc::new(pool))
             } else {
                 let pool = bb8::Pool::builder().max_size(arguments.pool_size);
-                Idempotency::builder(pool.build(manager).await?)
+                let pool = pool.build(manager).await?;
+                (Idempotency::builder(pool.clone()), Arc::new(pool))
             };
+            let pool = web::Data::from(pool);
             let idempotency = web::Data::new(configured(builder, arguments).build()?);
             let tools = web::Data::new(Tools::new(url));
             let mut server = HttpServer::new(move || {
                 App::new()
                     .app_data(idempotency.clone())
+                    .app_data(pool.clone())
                     .app_data(tools.clone())
                     .app_data(web::PayloadConfig::new(BODY_LIMIT))
                     .app_data(web::JsonConfig::default().limit(BODY_LIMIT))
                     .app_data(web::FormConfig::default().limit(BODY_LIMIT))
                     .configure(handlers::$name::routes)
+                    .configure(unprotected::$name::routes)
                     .configure(commands::routes)
             });
             if let Some(workers) = arguments.workers {

@@ -1,17 +1,21 @@
 //! What all handlers of the process share.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::gates::Gates;
 use crate::migrate::Url;
+
+/// As many as the migration puts into `stock`.
+const ITEMS: u16 = 1000;
 
 pub(crate) struct Tools {
     pub(crate) url: Url,
     pub(crate) gates: Gates,
     /// Whether the fussy extractor is in the mood to refuse.
     pub(crate) is_fussy: AtomicBool,
+    sales: AtomicU16,
     entered: Mutex<HashMap<String, u64>>,
 }
 
@@ -21,8 +25,14 @@ impl Tools {
             url,
             gates: Gates::default(),
             is_fussy: AtomicBool::new(false),
+            sales: AtomicU16::new(0),
             entered: Mutex::default(),
         }
+    }
+
+    /// In turn, so that requests do not meet on one.
+    pub(crate) fn next_item(&self) -> i32 {
+        i32::from(self.sales.fetch_add(1, Ordering::Relaxed) % ITEMS)
     }
 
     /// A handler was entered.

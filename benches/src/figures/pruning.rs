@@ -1,0 +1,40 @@
+//! Pruning at scale: how fast, by how many at once, what first attempts notice of it, and what its index costs them.
+
+mod beside;
+mod index;
+mod pruner;
+mod speed;
+
+use crate::Outcome;
+use crate::bench::Bench;
+use crate::figure::Figure;
+use crate::load::{Load, Until};
+use crate::traffic::{Script, Traffic, Work};
+
+const ROWS: u64 = 5_000_000;
+const QUICK_ROWS: u64 = 200_000;
+
+pub(crate) async fn measure(bench: &Bench) -> Outcome<Vec<Figure>> {
+    let mut figures = speed::measure(bench).await?;
+    figures.extend(beside::measure(bench).await?);
+    figures.extend(index::measure(bench).await?);
+    Ok(figures)
+}
+
+fn rows(bench: &Bench) -> u64 {
+    if bench.options.quick {
+        QUICK_ROWS
+    } else {
+        ROWS
+    }
+}
+
+/// First attempts, as the figures of this folder have them.
+fn first_attempts(bench: &Bench, app: &idem_tests::App) -> Load {
+    Load {
+        address: app.address(),
+        connections: 16,
+        traffic: Traffic::protected(Script::new(Work::OneInsert, 300)),
+        until: Until::Elapsed(bench.options.duration()),
+    }
+}

@@ -1,0 +1,2 @@
+DROP TABLE byhand_keys;
+DROP TABLE stock;
