@@ -1,6 +1,7 @@
 //! The figures, one file each. A file says what is compared; what it is measured with is elsewhere.
 
 mod growth;
+mod instructions;
 mod network;
 mod pruning;
 mod replays;
@@ -36,4 +37,5 @@ figures! {
     growth,
     pruning,
     statements,
+    instructions,
 }

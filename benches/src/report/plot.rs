@@ -52,8 +52,7 @@ pub(super) fn render(figures: &[Figure]) -> Outcome<String> {
             &BLACK,
             HPos::Left,
         )?;
-        let legend =
-            "bar: median of the rounds · whiskers: lowest and highest · red mark: target · line: 1";
+        let legend = "bar: median of the rounds (green: target met, orange: missed) · whiskers: lowest and highest · red mark: target · grey line: 1";
         text(&area, legend, (16, 48), 14, &BLACK, HPos::Left)?;
         let mut y = TOP;
         for (name, members) in groups {

@@ -9,7 +9,7 @@ use idem_tests::Database;
 
 use crate::Outcome;
 
-const BATCH: u32 = 1_000;
+pub(super) const BATCH: u32 = 1_000;
 
 pub(super) struct Pruner(AsyncPgConnection);
 

@@ -2,7 +2,7 @@
 
 use idem_tests::Backend;
 
-use super::pruner::{Pruned, Pruner, prune};
+use super::pruner::{BATCH, Pruned, Pruner, prune};
 use crate::Outcome;
 use crate::bench::Bench;
 use crate::figure::{Figure, Spread};
@@ -25,7 +25,9 @@ pub(super) async fn measure(bench: &Bench) -> Outcome<Vec<Figure>> {
         pruners.push(Pruner::connect(&database).await?);
     }
     let rounds = bench.options.rounds();
-    let quota = rows / (rounds * PRUNERS.len()) as u64;
+    // Each may be through with a batch when the others have the last rows of the quota.
+    let overshoot = PRUNERS.iter().max().map_or(0, |most| *most as u64) * u64::from(BATCH);
+    let quota = (rows / (rounds * PRUNERS.len()) as u64).saturating_sub(overshoot);
     let sides = interleaved(rounds, PRUNERS.len(), async |side| {
         prune(&mut pruners[..PRUNERS[side]], quota).await
     })
