@@ -117,8 +117,7 @@ fn capture(body: Bytes) {
         .content_type("application/json")
         .body(body);
     let unreplayed = UNREPLAYED.map(actix_web::http::header::HeaderName::from_static);
-    let captured =
-        measured(|| capture_response(response, usize::MAX, &unreplayed).now_or_never());
+    let captured = measured(|| capture_response(response, usize::MAX, &unreplayed).now_or_never());
     assert!(captured.unwrap().is_ok());
 }
 
