@@ -5,19 +5,20 @@
 
 use std::borrow::Cow;
 
-use json_event_parser::{JsonEvent, LowLevelJsonParser};
+use tokens::Tokens;
 
+mod tokens;
+
+#[cfg(test)]
+mod oracle;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod tests;
 
-/// How deep arrays and objects may nest: as deep as `serde_json` reads. It bounds the work, since a
-/// part of the body is moved at most once for each level around it.
+/// How deep arrays and objects may nest: as deep as `serde_json` reads. It bounds the stack, and the
+/// work, since a part of the body is moved at most once for each level around it.
 const MAX_DEPTH: usize = 128;
-
-/// The byte order mark, which the parser skips and RFC 8259 does not allow.
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// The canonical form of a JSON text, or `None` if it has none: it is not JSON as RFC 8259 has it,
 /// it repeats a member name (compared decoded), or it nests too deep.
@@ -26,135 +27,150 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// the order of members. Tokens keep their source text: `1` and `1.0` stay apart, and so do `"a"`
 /// and `"\u0061"`.
 pub(crate) fn canonical_json(body: &[u8]) -> Option<Vec<u8>> {
-    if body.starts_with(BYTE_ORDER_MARK) {
-        return None;
-    }
-    let mut parser = LowLevelJsonParser::new();
-    let mut form = Form::with_capacity(body.len());
-    let mut rest = body;
-    loop {
-        let step = parser.parse_next(rest, true);
-        // White space, comma and colon in front of a token are consumed together with it.
-        let (consumed, tail) = rest.split_at_checked(step.consumed_bytes)?;
-        rest = tail;
-        match step.event?.ok()? {
-            JsonEvent::StartObject => form.open(b"{")?,
-            JsonEvent::StartArray => form.open(b"[")?,
-            JsonEvent::EndObject => form.close_object()?,
-            JsonEvent::EndArray => form.close_array()?,
-            JsonEvent::ObjectKey(name) => form.member(name, string_token(consumed)?),
-            JsonEvent::String(_) => form.value(string_token(consumed)?),
-            JsonEvent::Number(digits) => form.value(digits.as_bytes()),
-            JsonEvent::Boolean(true) => form.value(b"true"),
-            JsonEvent::Boolean(false) => form.value(b"false"),
-            JsonEvent::Null => form.value(b"null"),
-            JsonEvent::Eof => return Some(form.text),
-        }
-    }
+    let source = std::str::from_utf8(body).ok()?;
+    let mut form = Form {
+        tokens: Tokens::new(source),
+        kept: 0,
+        text: Vec::with_capacity(body.len()),
+        members: Vec::new(),
+    };
+    form.value(MAX_DEPTH)?;
+    form.copy();
+    (form.tokens.at() == body.len()).then_some(form.text)
 }
 
-/// The string as it was written, quotes included, without what was skipped in front of it.
-fn string_token(consumed: &[u8]) -> Option<&[u8]> {
-    let quote = consumed.iter().position(|&byte| byte == b'"')?;
-    consumed.get(quote..)
-}
-
-/// The canonical text as far as it has been written.
+/// The canonical text as far as it has been written: the source without white space, each object
+/// put in order where it ends.
 struct Form<'a> {
+    tokens: Tokens<'a>,
+    /// What was read from here on belongs behind the text, and is copied when something is skipped
+    /// or moved.
+    kept: usize,
     text: Vec<u8>,
-    /// For each open array or object, outermost first, how many members were known before it.
-    open: Vec<usize>,
     /// The members of all open objects, those of the innermost last.
     members: Vec<Member<'a>>,
-    /// Holds an object's members while they are put into order.
-    scratch: Vec<u8>,
 }
 
 /// One `"name":value` of an object that is still open.
 struct Member<'a> {
     /// Decoded, so that `"a"` and `"\u0061"` count as a repetition.
-    name: Cow<'a, str>,
-    /// Where it begins in the text. It ends at the comma before the next one.
+    name: Cow<'a, [u8]>,
+    /// Where it stands in the text.
     start: usize,
+    end: usize,
 }
 
 impl<'a> Form<'a> {
-    fn with_capacity(bytes: usize) -> Self {
-        Self {
-            text: Vec::with_capacity(bytes),
-            open: Vec::new(),
-            members: Vec::new(),
-            scratch: Vec::new(),
+    /// One value and the white space around it.
+    fn value(&mut self, levels: usize) -> Option<()> {
+        self.skip_space();
+        match self.tokens.peek()? {
+            b'"' => self.tokens.string().map(|_| ())?,
+            b'{' => self.object(levels.checked_sub(1)?)?,
+            b'[' => self.array(levels.checked_sub(1)?)?,
+            b't' => self.tokens.word("true")?,
+            b'f' => self.tokens.word("false")?,
+            b'n' => self.tokens.word("null")?,
+            _ => self.tokens.number()?,
         }
-    }
-
-    fn value(&mut self, token: &[u8]) {
-        self.separate();
-        self.text.extend_from_slice(token);
-    }
-
-    fn member(&mut self, name: Cow<'a, str>, token: &[u8]) {
-        self.separate();
-        let start = self.text.len();
-        self.members.push(Member { name, start });
-        self.text.extend_from_slice(token);
-        self.text.push(b':');
-    }
-
-    /// The comma before a value or a member, unless it is the first of its array or object. No
-    /// token ends in one of these bytes, so the last byte tells.
-    fn separate(&mut self) {
-        if !matches!(self.text.last(), None | Some(b'[' | b'{' | b':')) {
-            self.text.push(b',');
-        }
-    }
-
-    fn open(&mut self, bracket: &[u8]) -> Option<()> {
-        if self.open.len() == MAX_DEPTH {
-            return None;
-        }
-        self.value(bracket);
-        self.open.push(self.members.len());
+        self.skip_space();
         Some(())
     }
 
-    fn close_array(&mut self) -> Option<()> {
-        self.open.pop()?;
-        self.text.push(b']');
+    fn array(&mut self, levels: usize) -> Option<()> {
+        self.tokens.takes(b'[');
+        self.skip_space();
+        if self.tokens.takes(b']') {
+            return Some(());
+        }
+        self.value(levels)?;
+        while self.tokens.takes(b',') {
+            self.value(levels)?;
+        }
+        self.tokens.takes(b']').then_some(())
+    }
+
+    fn object(&mut self, levels: usize) -> Option<()> {
+        self.tokens.takes(b'{');
+        self.skip_space();
+        if self.tokens.takes(b'}') {
+            return Some(());
+        }
+        let first = self.members.len();
+        self.member(levels)?;
+        while self.tokens.takes(b',') {
+            self.member(levels)?;
+        }
+        self.put_in_order(first)?;
+        self.tokens.takes(b'}').then_some(())
+    }
+
+    fn member(&mut self, levels: usize) -> Option<()> {
+        self.skip_space();
+        let start = self.length();
+        let name = self.name()?;
+        self.skip_space();
+        self.tokens.takes(b':').then_some(())?;
+        let place = self.members.len();
+        self.members.push(Member {
+            name,
+            start,
+            end: start,
+        });
+        self.value(levels)?;
+        self.members.get_mut(place)?.end = self.length();
         Some(())
     }
 
-    fn close_object(&mut self) -> Option<()> {
-        let first = self.open.pop()?;
-        let members = self.members.get(first..)?;
-        if !members.is_sorted_by(|one, next| one.name < next.name) {
-            put_in_order(members, &mut self.text, &mut self.scratch)?;
+    fn name(&mut self) -> Option<Cow<'a, [u8]>> {
+        let start = self.tokens.at();
+        let escaped = self.tokens.string()?;
+        let token = self.tokens.since(start);
+        if escaped {
+            let name: String = serde_json::from_slice(token).ok()?;
+            return Some(Cow::Owned(name.into()));
+        }
+        Some(Cow::Borrowed(token.get(1..token.len() - 1)?))
+    }
+
+    /// Ends an object's members: sorts them by name; `None` if a name is repeated.
+    fn put_in_order(&mut self, first: usize) -> Option<()> {
+        let ascending = |one: &Member<'_>, next: &Member<'_>| one.name < next.name;
+        let members = self.members.get_mut(first..)?;
+        if !members.is_sorted_by(ascending) {
+            let begin = members.first()?.start;
+            members.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+            if !members.is_sorted_by(ascending) {
+                return None;
+            }
+            self.copy();
+            let end = self.text.len();
+            for member in self.members.drain(first..) {
+                self.text.extend_from_within(member.start..member.end);
+                self.text.push(b',');
+            }
+            self.text.pop();
+            self.text.drain(begin..end);
         }
         self.members.truncate(first);
-        self.text.push(b'}');
         Some(())
     }
-}
 
-/// Sorts the members at the end of the text by name; `None` if a name is repeated.
-fn put_in_order(members: &[Member<'_>], text: &mut Vec<u8>, scratch: &mut Vec<u8>) -> Option<()> {
-    let begin = members.first()?.start;
-    let ends = members.iter().skip(1).map(|next| next.start - 1);
-    let mut parts = Vec::with_capacity(members.len());
-    for (member, end) in members.iter().zip(ends.chain([text.len()])) {
-        parts.push((&*member.name, text.get(member.start..end)?));
+    /// How long the text is with what is still to be copied.
+    fn length(&self) -> usize {
+        self.text.len() + self.tokens.since(self.kept).len()
     }
-    parts.sort_unstable_by_key(|&(name, _)| name);
-    if !parts.is_sorted_by(|(one, _), (next, _)| one < next) {
-        return None;
+
+    fn copy(&mut self) {
+        self.text.extend_from_slice(self.tokens.since(self.kept));
+        self.kept = self.tokens.at();
     }
-    scratch.clear();
-    for (_, part) in parts {
-        scratch.extend_from_slice(part);
-        scratch.push(b',');
+
+    fn skip_space(&mut self) {
+        if self.tokens.at_space() {
+            self.copy();
+            self.tokens.space();
+            self.kept = self.tokens.at();
+        }
     }
-    scratch.pop();
-    text.truncate(begin);
-    text.extend_from_slice(scratch);
-    Some(())
 }

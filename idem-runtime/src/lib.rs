@@ -117,6 +117,9 @@ pub mod problem;
 mod idempotency;
 mod retry;
 
+#[cfg(test)]
+mod instructions;
+
 pub use idem_macros::idempotent;
 
 pub use idempotency::{BuildError, Builder, Idempotency};

@@ -107,7 +107,8 @@ fn written(headers: &HeaderMap, unreplayed: &[HeaderName]) -> String {
         .flat_map(|value| value.split(','))
         .map(|name| name.trim().to_ascii_lowercase())
         .collect();
-    let mut text = String::new();
+    // As much as most need: growing costs more than writing.
+    let mut text = String::with_capacity(512);
     for (name, value) in headers {
         let skipped = HOP_BY_HOP.contains(name)
             || HOP_BY_HOP_WITHOUT_CONSTANT.contains(&name.as_str())

@@ -1,157 +1,10 @@
-//! The canonical form against a slow oracle that shares no code with it: a tree whose objects are
-//! maps and whose tokens are source text, so that two bodies are the same exactly if their trees are.
-
-use std::collections::BTreeMap;
+//! The canonical form of generated bodies, whole and damaged, against the oracle.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::canonical_json;
-
-/// Equality is the specification: members without order, everything else as it was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Tree {
-    /// A literal, a number or a string.
-    Token(String),
-    Array(Vec<Tree>),
-    /// By the name's source text.
-    Object(BTreeMap<String, Tree>),
-}
-
-// ---- The oracle: text to tree, by recursive descent ----
-
-fn parse(text: &[u8]) -> Option<Tree> {
-    let mut reader = Reader {
-        rest: std::str::from_utf8(text).ok()?,
-    };
-    let tree = reader.tree(128)?;
-    reader.skip_space();
-    reader.rest.is_empty().then_some(tree)
-}
-
-struct Reader<'a> {
-    rest: &'a str,
-}
-
-impl Reader<'_> {
-    fn skip_space(&mut self) {
-        self.rest = self.rest.trim_start_matches([' ', '\t', '\r', '\n']);
-    }
-
-    /// Takes the character if it comes next.
-    fn takes(&mut self, wanted: char) -> bool {
-        self.skip_space();
-        let rest = self.rest.strip_prefix(wanted);
-        self.rest = rest.unwrap_or(self.rest);
-        rest.is_some()
-    }
-
-    fn token(&mut self, length: usize) -> String {
-        let (token, rest) = self.rest.split_at(length);
-        self.rest = rest;
-        token.to_owned()
-    }
-
-    fn tree(&mut self, levels: usize) -> Option<Tree> {
-        self.skip_space();
-        match self.rest.chars().next()? {
-            '[' => self.array(levels.checked_sub(1)?),
-            '{' => self.object(levels.checked_sub(1)?),
-            '"' => self.string().map(Tree::Token),
-            'a'..='z' => {
-                let word = self.token(
-                    self.rest
-                        .find(|c: char| !c.is_ascii_lowercase())
-                        .unwrap_or(self.rest.len()),
-                );
-                ["true", "false", "null"]
-                    .contains(&&*word)
-                    .then_some(Tree::Token(word))
-            }
-            _ => self.number().map(Tree::Token),
-        }
-    }
-
-    fn array(&mut self, levels: usize) -> Option<Tree> {
-        self.takes('[').then_some(())?;
-        let mut elements = Vec::new();
-        if !self.takes(']') {
-            loop {
-                elements.push(self.tree(levels)?);
-                if !self.takes(',') {
-                    break;
-                }
-            }
-            self.takes(']').then_some(())?;
-        }
-        Some(Tree::Array(elements))
-    }
-
-    fn object(&mut self, levels: usize) -> Option<Tree> {
-        self.takes('{').then_some(())?;
-        let mut members = BTreeMap::new();
-        let mut names = Vec::new();
-        if !self.takes('}') {
-            loop {
-                self.skip_space();
-                let name = self.string()?;
-                names.push(decoded(&name)?);
-                self.takes(':').then_some(())?;
-                members.insert(name, self.tree(levels)?);
-                if !self.takes(',') {
-                    break;
-                }
-            }
-            self.takes('}').then_some(())?;
-        }
-        let count = names.len();
-        names.sort();
-        names.dedup();
-        (names.len() == count).then_some(Tree::Object(members))
-    }
-
-    fn string(&mut self) -> Option<String> {
-        let inner = self.rest.strip_prefix('"')?;
-        let mut escaped = false;
-        let end = inner.find(|c| {
-            let ends = c == '"' && !escaped;
-            escaped = c == '\\' && !escaped;
-            ends
-        })?;
-        let token = self.token(end + 2);
-        decoded(&token).map(|_| token)
-    }
-
-    fn number(&mut self) -> Option<String> {
-        let digits = |text: &str| {
-            text.find(|c: char| !c.is_ascii_digit())
-                .unwrap_or(text.len())
-        };
-        let sign = usize::from(self.rest.starts_with('-'));
-        let mut length = sign + digits(&self.rest[sign..]);
-        let whole = &self.rest[sign..length];
-        if whole.is_empty() || (whole.len() > 1 && whole.starts_with('0')) {
-            return None;
-        }
-        if self.rest[length..].starts_with('.') {
-            let count = digits(&self.rest[length + 1..]);
-            length += 1 + (count > 0).then_some(count)?;
-        }
-        if self.rest[length..].starts_with(['e', 'E']) {
-            length += 1 + usize::from(self.rest[length + 1..].starts_with(['+', '-']));
-            let count = digits(&self.rest[length..]);
-            length += (count > 0).then_some(count)?;
-        }
-        Some(self.token(length))
-    }
-}
-
-/// The string that a token stands for.
-fn decoded(token: &str) -> Option<String> {
-    serde_json::from_str(token).ok()
-}
-
-// ---- Trees, and how to write and change them ----
+use super::oracle::{Tree, decoded, parse};
 
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -315,6 +168,39 @@ fn change(node: &mut Tree, kind: usize, with: &Tree, choices: &mut Choices) {
     }
 }
 
+const PIECES: &[&[u8]] = &[
+    b"\"",
+    b"\\",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b",",
+    b":",
+    b"0",
+    b"1",
+    b"-",
+    b".",
+    b"e",
+    b"+",
+    b"a",
+    b" ",
+    b"\n",
+    b"\0",
+    b"\x1F",
+    b"\xE9",
+    b"\xC3\xA9",
+    b"\xEF\xBB\xBF",
+    b"null",
+    b"true",
+    b"\\n",
+    b"\\u",
+    b"\\ud800",
+    b"\\udc00",
+    b"\"a\":",
+    b"\"\\u0061\":0,",
+];
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
@@ -355,10 +241,6 @@ proptest! {
         mut choices in choices(),
         cuts in prop::collection::vec((any::<Index>(), 0..3usize, any::<Index>()), 1..4),
     ) {
-        const PIECES: &[&[u8]] = &[
-            b"\"", b"\\", b"{", b"}", b"[", b"]", b",", b":", b"0", b"1", b"-", b".", b"e", b"a", b" ",
-            b"\n", b"\0", b"\xE9", b"\xEF\xBB\xBF", b"null", b"\\u", b"\\ud800", b"\"a\":", b"\"\\u0061\":0,",
-        ];
         let whole = written(&tree, &mut choices).into_bytes();
         let mut text = whole.clone();
         for (at, cut, piece) in cuts {
@@ -371,5 +253,17 @@ proptest! {
         if form.is_some() {
             prop_assert_eq!(form == canonical_json(&whole), parse(&text) == Some(tree));
         }
+    }
+
+    #[test]
+    fn soup_is_judged_as_the_oracle_does(
+        pieces in prop::collection::vec(any::<Index>(), 1..12), within in 0..3usize,
+    ) {
+        let (open, close) = [("", ""), ("[1,\"", "\"]"), ("{\"a\":0,", "}")][within];
+        let mut text = open.as_bytes().to_vec();
+        pieces.iter().for_each(|piece| text.extend_from_slice(PIECES[piece.index(PIECES.len())]));
+        text.extend_from_slice(close.as_bytes());
+        let form = canonical_json(&text);
+        prop_assert_eq!(form.as_deref().map(parse), parse(&text).map(Some), "{}", text.escape_ascii());
     }
 }
