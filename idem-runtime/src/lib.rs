@@ -127,4 +127,4 @@ pub use key::IdempotencyKey;
 pub use policy::{IdempotencyPolicy, policies};
 pub use retry::Retry;
 pub use scope::Account;
-pub use store::{Backend, prune};
+pub use store::{Backend, Pruner, prune};

@@ -5,6 +5,7 @@
 
 #[cfg(feature = "postgres")]
 mod postgres;
+mod prune;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
@@ -19,6 +20,9 @@ use diesel_async::AsyncConnection;
 use crate::policy::Isolation;
 use crate::response::StoredResponse;
 use crate::scope::OperationId;
+
+use prune::{Pruned, Reached};
+pub use prune::{Pruner, prune};
 
 /// The connection of a backend that we know: `AsyncPgConnection`, and
 /// `SyncConnectionWrapper<SqliteConnection>`.
@@ -92,8 +96,12 @@ pub trait Store: AsyncConnection + Sized + 'static {
     /// used again.
     fn abandon(connection: &mut Self, canceller: Self::Canceller) -> impl Future<Output = ()>;
 
-    /// Deletes at most `limit` expired records.
-    fn prune(connection: &mut Self, limit: u32) -> impl Future<Output = QueryResult<usize>>;
+    /// Deletes at most `limit` expired records, the oldest first, or the oldest since then.
+    fn prune(
+        connection: &mut Self,
+        since: Option<Reached>,
+        limit: u32,
+    ) -> impl Future<Output = QueryResult<Pruned>>;
 }
 
 /// What is claimed.
@@ -177,17 +185,4 @@ const INSERT: &str = "INSERT INTO idempotency_keys \
 /// A row was found under an id that is not this scope and key's.
 pub(crate) fn foreign_row() -> Error {
     Error::DeserializationError("a row of another scope and key has the same id".into())
-}
-
-/// Deletes at most `limit` expired records, and says how many it deleted.
-///
-/// Safe to call from any number of processes at once and beside running requests; call it again
-/// while it returns `limit`. A batch of 1,000 keeps the transaction short. Rows without a recorded
-/// response are never deleted.
-///
-/// # Errors
-///
-/// The database's error; nothing was deleted then.
-pub async fn prune<C: Backend>(connection: &mut C, limit: u32) -> QueryResult<usize> {
-    C::prune(connection, limit).await
 }

@@ -1,6 +1,8 @@
 //! PostgreSQL: the claim is a pair of advisory locks, the record is the last row of the
 //! transaction and is sent together with COMMIT.
 
+mod prune;
+
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
@@ -9,6 +11,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use futures_util::{join, try_join};
 use tokio_postgres::CancelToken;
 
+use super::prune::{Pruned, Reached};
 use super::{Backend, Claim, Claimed, CommitError, INSERT, NewRecord, Record, Store, foreign_row};
 use crate::policy::Isolation;
 use crate::response::StoredResponse;
@@ -110,8 +113,12 @@ impl Store for AsyncPgConnection {
         transaction::abandon(connection, canceller).await;
     }
 
-    async fn prune(connection: &mut Self, limit: u32) -> QueryResult<usize> {
-        Prune(i64::from(limit)).execute(connection).await
+    async fn prune(
+        connection: &mut Self,
+        since: Option<Reached>,
+        limit: u32,
+    ) -> QueryResult<Pruned> {
+        prune::prune(connection, since, limit).await
     }
 }
 
@@ -311,25 +318,6 @@ impl QueryFragment<Pg> for Insert<'_> {
         out.push_sql(", clock_timestamp(), clock_timestamp() + ");
         out.push_bind_param::<BigInt, _>(&self.retain_ms)?;
         out.push_sql(" * interval '1 millisecond')");
-        Ok(())
-    }
-}
-
-/// `now()` is the statement's start here and may use the index on `expires_at`, which
-/// `clock_timestamp()` may not.
-#[derive(QueryId)]
-struct Prune(i64);
-
-impl QueryFragment<Pg> for Prune {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql(
-            "DELETE FROM idempotency_keys WHERE ctid = ANY(ARRAY(\
-             SELECT ctid FROM idempotency_keys \
-             WHERE expires_at <= now() AND status IS NOT NULL \
-             ORDER BY expires_at LIMIT ",
-        );
-        out.push_bind_param::<BigInt, _>(&self.0)?;
-        out.push_sql(" FOR UPDATE SKIP LOCKED))");
         Ok(())
     }
 }

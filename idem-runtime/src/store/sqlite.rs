@@ -9,6 +9,7 @@ use diesel::sqlite::Sqlite;
 use diesel::{RunQueryDsl, SqliteConnection};
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 
+use super::prune::{Pruned, Reached};
 use super::{Backend, Claim, Claimed, CommitError, INSERT, NewRecord, Record, Store, foreign_row};
 use crate::policy::Isolation;
 use crate::response::StoredResponse;
@@ -103,10 +104,15 @@ impl Store for SyncConnectionWrapper<SqliteConnection> {
         }
     }
 
-    async fn prune(connection: &mut Self, limit: u32) -> QueryResult<usize> {
-        connection
+    /// A deleted row leaves the index at once, so that what is left begins at its left end.
+    async fn prune(connection: &mut Self, _: Option<Reached>, limit: u32) -> QueryResult<Pruned> {
+        let count = connection
             .spawn_blocking(move |connection| Prune(i64::from(limit)).execute(connection))
-            .await
+            .await?;
+        Ok(Pruned {
+            count: u32::try_from(count).unwrap_or(u32::MAX),
+            reached: None,
+        })
     }
 }
 

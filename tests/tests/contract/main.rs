@@ -10,6 +10,7 @@ mod fingerprint;
 mod keys;
 mod operating;
 mod prune;
+mod prune_scale;
 mod races;
 mod remembering;
 mod replay;

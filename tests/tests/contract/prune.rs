@@ -1,93 +1,181 @@
-//! Pruning: expired records go, in batches, from several callers at once; live ones stay.
+//! Pruning: expired records go, in batches, from several pruners at once, wherever those have come to; live and pending
+//! ones stay.
+
+use std::ops::Range;
 
 use diesel::SqliteConnection;
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection};
-use idem_tests::{Backend, Stage, on_both};
+use futures_util::future::join_all;
+use idem_runtime::Pruner;
+use idem_tests::{Backend, Stage, on_both, on_postgres};
 
 use crate::asking::{ask, assert_replay, marking};
 
-const EXPIRED: i64 = 20_000;
-const BATCH: u32 = 1_000;
-const CALLERS: usize = 3;
+on_both! {
+    expired_records_are_pruned_and_live_ones_stay,
+    two_pruners_delete_every_record_once,
+    a_record_that_expired_before_where_the_pruner_is_goes_too,
+    a_batch_is_as_large_as_asked_for_while_there_are_records,
+    pending_rows_stay,
+}
 
-on_both! { expired_records_are_pruned_and_live_ones_stay }
+on_postgres! { locked_records_are_skipped_and_deleted_later }
+
+const BATCH: u32 = 1_000;
 
 async fn expired_records_are_pruned_and_live_ones_stay(stage: &Stage) {
     let app = stage.start().await;
-    stage.database.execute(&many_expired(stage.backend())).await;
+    expired(stage, 0..20_000).await;
     let live = ask("/account/script", "live", &marking("live"));
     let first = app.send(&live).await;
-    assert_eq!(stage.database.records().await, EXPIRED + 1);
+    assert_eq!(stage.database.records().await, 20_001);
 
-    let url = stage.database.url();
-    let callers = (0..CALLERS).map(|_| prune_all(stage.backend(), url));
+    let callers = (0..3).map(|_| prune_all(stage));
     let asking = async {
         for index in 0..20 {
-            let answer = app
-                .send(&ask(
-                    "/account/script",
-                    &format!("beside{index}"),
-                    &marking("beside"),
-                ))
-                .await;
-            assert_eq!(answer.status, 201);
+            let key = format!("beside{index}");
+            let request = ask("/account/script", &key, &marking("beside"));
+            assert_eq!(app.send(&request).await.status, 201);
         }
     };
-    let (pruned, ()) = tokio::join!(futures_util::future::join_all(callers), asking);
-    assert_eq!(
-        pruned.iter().sum::<usize>(),
-        usize::try_from(EXPIRED).unwrap()
-    );
+    let (pruned, ()) = tokio::join!(join_all(callers), asking);
+    assert_eq!(pruned.iter().sum::<usize>(), 20_000);
     assert_eq!(stage.database.records().await, 21);
     assert_replay(&first, &app.send(&live).await);
 }
 
-fn many_expired(backend: Backend) -> String {
-    let columns = "INSERT INTO idempotency_keys
-        (id, scope, key, endpoint, fingerprint, status, headers, body, recorded_at, expires_at) SELECT";
-    match backend {
-        Backend::Postgres => format!(
-            "{columns} gen_random_uuid(), 's', n::text, 'e', '\\x00', 200, '', '\\x00', now() - interval '2 days',
-                now() - interval '1 day' FROM generate_series(1, {EXPIRED}) AS n"
-        ),
-        Backend::Sqlite => format!(
-            "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {EXPIRED})
-             {columns} randomblob(16), 's', n, 'e', x'00', 200, '', x'00', '2020-01-01 00:00:00.000',
-                '2020-01-02 00:00:00.000' FROM numbers"
-        ),
+async fn two_pruners_delete_every_record_once(stage: &Stage) {
+    drop(stage.start().await);
+    expired(stage, 0..7_500).await;
+    let pruned = join_all((0..2).map(|_| prune_all(stage))).await;
+    assert_eq!(pruned.iter().sum::<usize>(), 7_500);
+    assert_eq!(stage.database.records().await, 0);
+}
+
+/// Retentions differ, and clocks are set back.
+async fn a_record_that_expired_before_where_the_pruner_is_goes_too(stage: &Stage) {
+    drop(stage.start().await);
+    expired(stage, 100..110).await;
+    let (mut hand, mut pruner) = (Hand::of(stage).await, Pruner::new());
+    assert_eq!(hand.batch(&mut pruner, 4).await, 4);
+    expired(stage, 0..1).await;
+    assert_eq!(hand.batch(&mut pruner, 4).await, 4);
+    assert_eq!(hand.batch(&mut pruner, 4).await, 3);
+    assert_eq!(stage.database.records().await, 0);
+}
+
+async fn a_batch_is_as_large_as_asked_for_while_there_are_records(stage: &Stage) {
+    drop(stage.start().await);
+    let (mut hand, mut pruner) = (Hand::of(stage).await, Pruner::new());
+    let mut left = 0;
+    for (round, limit) in [7, 1, 20, 4, 9, 2, 30, 5, 5, 40, 3].into_iter().enumerate() {
+        // Each time before all that there was.
+        let start = 1_000 - 10 * i64::try_from(round).unwrap();
+        expired(stage, start..start + 8).await;
+        left += 8;
+        let deleted = hand.batch(&mut pruner, limit).await;
+        assert_eq!(deleted, left.min(limit as usize), "round {round}");
+        left -= deleted;
+        let records = stage.database.records().await;
+        assert_eq!(records, i64::try_from(left).unwrap(), "round {round}");
     }
 }
 
-/// What a cron job does.
-async fn prune_all(backend: Backend, url: &str) -> usize {
-    match backend {
-        Backend::Postgres => {
-            let mut connection = AsyncPgConnection::establish(url).await.unwrap();
-            prune_with(&mut connection).await
-        }
-        Backend::Sqlite => {
-            let path = url.strip_prefix("sqlite://").unwrap();
-            let mut connection = SyncConnectionWrapper::<SqliteConnection>::establish(path)
-                .await
-                .unwrap();
-            connection
-                .batch_execute("PRAGMA busy_timeout = 10000")
-                .await
-                .unwrap();
-            prune_with(&mut connection).await
-        }
+async fn pending_rows_stay(stage: &Stage) {
+    drop(stage.start().await);
+    let (mut hand, mut pruner) = (Hand::of(stage).await, Pruner::new());
+    for (status, expires_at) in [("NULL", "expires_at"), ("NULL", "NULL"), ("200", "NULL")] {
+        expired(stage, 0..10).await;
+        let pending = format!(
+            "UPDATE idempotency_keys SET status = {status}, expires_at = {expires_at}, endpoint = 'pending'
+             WHERE key IN ('3', '9') AND endpoint = 'e'"
+        );
+        stage.database.execute(&pending).await;
+        assert_eq!(hand.batch(&mut pruner, 5).await, 5);
+        assert_eq!(hand.batch(&mut pruner, 5).await, 3);
     }
+    assert_eq!(hand.batch(&mut pruner, 5).await, 0);
+    assert_eq!(stage.database.records().await, 6);
 }
 
-async fn prune_with<C: idem_runtime::Backend>(connection: &mut C) -> usize {
+async fn locked_records_are_skipped_and_deleted_later(stage: &Stage) {
+    drop(stage.start().await);
+    expired(stage, 0..10).await;
+    let mut other = AsyncPgConnection::establish(stage.database.url())
+        .await
+        .unwrap();
+    let lock = "BEGIN; SELECT FROM idempotency_keys WHERE key::int < 5 FOR UPDATE";
+    other.batch_execute(lock).await.unwrap();
+    let (mut hand, mut pruner) = (Hand::of(stage).await, Pruner::new());
+    assert_eq!(hand.batch(&mut pruner, 3).await, 3);
+    assert_eq!(hand.batch(&mut pruner, 3).await, 2);
+    assert_eq!(hand.batch(&mut pruner, 3).await, 0);
+    other.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(hand.batch(&mut pruner, 3).await, 3);
+    assert_eq!(hand.batch(&mut pruner, 3).await, 2);
+    assert_eq!(stage.database.records().await, 0);
+}
+
+/// What a cron job does. How many it has deleted.
+async fn prune_all(stage: &Stage) -> usize {
+    let (mut hand, mut pruner) = (Hand::of(stage).await, Pruner::new());
     let mut total = 0;
     loop {
-        let count = idem_runtime::prune(connection, BATCH).await.unwrap();
-        assert!(count <= BATCH as usize);
-        total += count;
-        if count == 0 {
+        let deleted = hand.batch(&mut pruner, BATCH).await;
+        assert!(deleted <= BATCH as usize);
+        total += deleted;
+        if deleted == 0 {
             return total;
         }
     }
+}
+
+/// A connection of its own to prune with.
+enum Hand {
+    Postgres(AsyncPgConnection),
+    Sqlite(SyncConnectionWrapper<SqliteConnection>),
+}
+
+impl Hand {
+    async fn of(stage: &Stage) -> Self {
+        let url = stage.database.url();
+        match stage.backend() {
+            Backend::Postgres => Self::Postgres(AsyncPgConnection::establish(url).await.unwrap()),
+            Backend::Sqlite => {
+                let path = url.strip_prefix("sqlite://").unwrap();
+                let mut connection = SyncConnectionWrapper::establish(path).await.unwrap();
+                let patience = "PRAGMA busy_timeout = 10000";
+                connection.batch_execute(patience).await.unwrap();
+                Self::Sqlite(connection)
+            }
+        }
+    }
+
+    async fn batch(&mut self, pruner: &mut Pruner, limit: u32) -> usize {
+        let deleted = match self {
+            Self::Postgres(connection) => pruner.batch(connection, limit).await,
+            Self::Sqlite(connection) => pruner.batch(connection, limit).await,
+        };
+        deleted.unwrap()
+    }
+}
+
+/// Records that expired a day ago, each a second after the one before. Their numbers are their keys.
+async fn expired(stage: &Stage, numbers: Range<i64>) {
+    let columns = "INSERT INTO idempotency_keys
+        (id, scope, key, endpoint, fingerprint, status, headers, body, recorded_at, expires_at) SELECT";
+    let Range { start, end } = numbers;
+    let insert = match stage.backend() {
+        Backend::Postgres => format!(
+            "{columns} gen_random_uuid(), 's', n::text, 'e', '\\x00', 200, '', '\\x00', '2020-01-01',
+                timestamptz '2020-01-02' + n * interval '1 second' FROM generate_series({start}, {end} - 1) AS n"
+        ),
+        Backend::Sqlite => format!(
+            "WITH RECURSIVE numbers (n) AS (SELECT {start} UNION ALL SELECT n + 1 FROM numbers WHERE n < {end} - 1)
+             {columns} randomblob(16), 's', n, 'e', x'00', 200, '', x'00', '2020-01-01 00:00:00.000',
+                strftime('%Y-%m-%d %H:%M:%f', '2020-01-02', n || ' seconds') FROM numbers"
+        ),
+    };
+    stage.database.execute(&insert).await;
 }
