@@ -89,6 +89,11 @@ const ROOMS: &[Room] = &[
         because: "a store knows no HTTP",
     },
     Room {
+        path: "idem-runtime/src/store/prune.rs",
+        never: SQL,
+        because: "SQL is the backend's",
+    },
+    Room {
         path: "idem-runtime/src/response.rs",
         never: SQL,
         because: "SQL is the store's",

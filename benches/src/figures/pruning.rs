@@ -1,8 +1,10 @@
-//! Pruning at scale: how fast, by how many at once, what first attempts notice of it, and what its index costs them.
+//! Pruning at scale: how fast, by how many at once, and beside an old snapshot; what first attempts notice of it, and
+//! what its index costs them.
 
 mod beside;
 mod index;
 mod pruner;
+mod snapshot;
 mod speed;
 
 use crate::Outcome;
@@ -16,6 +18,7 @@ const QUICK_ROWS: u64 = 200_000;
 
 pub(crate) async fn measure(bench: &Bench) -> Outcome<Vec<Figure>> {
     let mut figures = speed::measure(bench).await?;
+    figures.extend(snapshot::measure(bench).await?);
     figures.extend(beside::measure(bench).await?);
     figures.extend(index::measure(bench).await?);
     Ok(figures)

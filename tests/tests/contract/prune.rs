@@ -133,7 +133,7 @@ async fn prune_all(stage: &Stage) -> usize {
 
 /// A connection of its own to prune with.
 enum Hand {
-    Postgres(AsyncPgConnection),
+    Postgres(Box<AsyncPgConnection>),
     Sqlite(SyncConnectionWrapper<SqliteConnection>),
 }
 
@@ -141,7 +141,10 @@ impl Hand {
     async fn of(stage: &Stage) -> Self {
         let url = stage.database.url();
         match stage.backend() {
-            Backend::Postgres => Self::Postgres(AsyncPgConnection::establish(url).await.unwrap()),
+            Backend::Postgres => {
+                let connection = AsyncPgConnection::establish(url).await.unwrap();
+                Self::Postgres(Box::new(connection))
+            }
             Backend::Sqlite => {
                 let path = url.strip_prefix("sqlite://").unwrap();
                 let mut connection = SyncConnectionWrapper::establish(path).await.unwrap();
@@ -154,7 +157,7 @@ impl Hand {
 
     async fn batch(&mut self, pruner: &mut Pruner, limit: u32) -> usize {
         let deleted = match self {
-            Self::Postgres(connection) => pruner.batch(connection, limit).await,
+            Self::Postgres(connection) => pruner.batch(&mut **connection, limit).await,
             Self::Sqlite(connection) => pruner.batch(connection, limit).await,
         };
         deleted.unwrap()

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use flate2::read::GzDecoder;
-use idem_tests::{Request, Response, Stage, on_both};
+use idem_tests::{Response, Stage, on_both};
 use serde_json::{Value, json};
 
 use crate::asking::{ask, assert_replay};

@@ -11,7 +11,10 @@ use crate::Outcome;
 
 pub(super) const BATCH: u32 = 1_000;
 
-pub(super) struct Pruner(AsyncPgConnection);
+pub(super) struct Pruner {
+    connection: AsyncPgConnection,
+    pruner: idem_runtime::Pruner,
+}
 
 /// What several pruners have done together.
 pub(super) struct Pruned {
@@ -21,12 +24,15 @@ pub(super) struct Pruned {
 
 impl Pruner {
     pub(super) async fn connect(database: &Database) -> Outcome<Self> {
-        Ok(Self(AsyncPgConnection::establish(database.url()).await?))
+        Ok(Self {
+            connection: AsyncPgConnection::establish(database.url()).await?,
+            pruner: idem_runtime::Pruner::new(),
+        })
     }
 
     /// The rows that one batch deleted.
     pub(super) async fn batch(&mut self) -> Outcome<u64> {
-        Ok(idem_runtime::prune(&mut self.0, BATCH).await? as u64)
+        Ok(self.pruner.batch(&mut self.connection, BATCH).await? as u64)
     }
 }
 
