@@ -1,6 +1,7 @@
 //! On what a run was made: machine, server and its settings, commit, command. For the head of the report only.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use serde::Serialize;
@@ -45,6 +46,10 @@ pub(crate) async fn describe(bench: &Bench) -> Outcome<Machine> {
         ("kernel", output("uname", &["-sr"])),
         ("PostgreSQL", show("server_version").await?),
         ("settings", settings.join(", ")),
+        (
+            "file system",
+            file_system(Path::new(&show("data_directory").await?)),
+        ),
         ("commit", commit()),
         (
             "command",
@@ -70,11 +75,31 @@ pub(crate) async fn is_durable(bench: &Bench) -> Outcome<bool> {
     let client = bench.connect().await?;
     let row = client
         .query_one(
-            "SELECT current_setting('fsync') = 'on' AND current_setting('synchronous_commit') = 'on'",
+            "SELECT current_setting('fsync') = 'on' AND current_setting('synchronous_commit') = 'on', \
+             current_setting('data_directory')",
             &[],
         )
         .await?;
-    Ok(row.try_get(0)?)
+    let data: String = row.try_get(1)?;
+    Ok(row.try_get(0)? && !is_in_memory(&file_system(Path::new(&data))))
+}
+
+/// There, fsync costs nothing and keeps nothing.
+fn is_in_memory(file_system: &str) -> bool {
+    matches!(file_system, "tmpfs" | "ramfs")
+}
+
+/// Of the innermost mount that the path is in.
+fn file_system(path: &Path) -> String {
+    let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
+    let mounts = mounts.lines().filter_map(|line| {
+        let mut fields = line.split(' ').skip(1);
+        Some((fields.next()?, fields.next()?))
+    });
+    mounts
+        .filter(|(place, _)| path.starts_with(place))
+        .max_by_key(|(place, _)| place.len())
+        .map_or_else(|| "unknown".into(), |(_, kind)| kind.to_owned())
 }
 
 fn processor() -> String {

@@ -41,7 +41,7 @@ async fn run(options: Options) -> Outcome {
     let bench = Bench::new(options)?;
     if !machine::is_durable(&bench).await? {
         return Err(
-            "fsync or synchronous_commit is off: the figures would be of something else".into(),
+            "fsync or synchronous_commit is off, or the server's files are in memory: the figures would be of something else".into(),
         );
     }
     let machine = machine::describe(&bench).await?;

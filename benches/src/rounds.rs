@@ -19,14 +19,9 @@ pub(crate) async fn interleaved<T>(
     Ok(results)
 }
 
-/// Who goes when: forwards, then backwards.
-fn order(round: usize, sides: usize) -> Vec<usize> {
-    let forwards = 0..sides;
-    if round.is_multiple_of(2) {
-        forwards.collect()
-    } else {
-        forwards.rev().collect()
-    }
+/// Who goes when: the one that was first is last in the next round.
+fn order(round: usize, sides: usize) -> impl Iterator<Item = usize> {
+    (0..sides).map(move |turn| (round + turn) % sides)
 }
 
 /// Round by round the one over the other, `of` telling what counts of a result.

@@ -139,6 +139,11 @@ impl App {
         self.address
     }
 
+    /// Its number among the processes.
+    pub fn process(&self) -> u32 {
+        self.child.id().expect("it runs")
+    }
+
     /// What it has written to standard error.
     pub fn log(&self) -> String {
         self.log.lock().clone()
@@ -212,7 +217,7 @@ impl App {
 
     /// SIGTERM.
     pub async fn terminate(&self) {
-        let process = self.child.id().expect("it runs").to_string();
+        let process = self.process().to_string();
         let script = ["-c", r#"kill -TERM "$1""#, "sh", &process];
         let status = Command::new("sh")
             .args(script)

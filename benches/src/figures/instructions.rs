@@ -14,7 +14,7 @@ use crate::Outcome;
 use crate::bench::Bench;
 use crate::figure::{Figure, Target};
 
-const GROUP: &str = "Instructions for a JSON body";
+const GROUP: &str = "Instructions for a JSON body, over a SHA-256 without SHA instructions";
 const UNIT: &str = "× SHA-256";
 
 const SIZES: [(&str, &str); 3] = [("1k", "1 KB"), ("64k", "64 KB"), ("1m", "1 MB")];

@@ -3,6 +3,7 @@
 mod growth;
 mod instructions;
 mod network;
+mod processor;
 mod pruning;
 mod replays;
 mod sqlite;
@@ -30,6 +31,7 @@ macro_rules! figures {
 
 figures! {
     throughput,
+    processor,
     replays,
     storm,
     network,

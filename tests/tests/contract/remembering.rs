@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use idem_tests::{App, Backend, Request, Stage, on_both, until};
+use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection};
+use idem_tests::{App, Backend, Request, Stage, on_both, on_postgres, until};
 use serde_json::{Value, json};
 
 use crate::asking::{ask, assert_replay, assert_runs, marking};
@@ -20,6 +21,8 @@ on_both! {
     an_expired_key_is_free,
     what_the_table_shows,
 }
+
+on_postgres! { an_error_is_told_as_it_was_recorded_although_its_expired_record_was_pruned_meanwhile }
 
 async fn an_err_rolls_back(stage: &Stage) {
     let app = stage.app().pool(1).start().await;
@@ -221,4 +224,35 @@ async fn what_the_table_shows(stage: &Stage) {
     assert_eq!(look("length(body)").await, "4");
     assert_eq!(look("count(recorded_at) + count(expires_at)").await, "2");
     assert_eq!(look("count(owner) + count(lease_expires_at)").await, "0");
+}
+
+/// The removal of the expired record meets a pruner and fails; the record behind it does not.
+async fn an_error_is_told_as_it_was_recorded_although_its_expired_record_was_pruned_meanwhile(
+    stage: &Stage,
+) {
+    let database = &stage.database;
+    drop(stage.start().await);
+    let strict = "DO $$ BEGIN EXECUTE format(
+        'ALTER DATABASE %I SET default_transaction_isolation = ''repeatable read''',
+        current_database()); END $$";
+    database.execute(strict).await;
+    let app = stage.start().await;
+    let script = json!({ "label": "domain", "status": 402, "body": "no funds" });
+    let request = ask("/account/script", "k", &script);
+    app.send(&request).await;
+    database.expire_all().await;
+    let mut pruner = AsyncPgConnection::establish(database.url()).await.unwrap();
+    let prune = "BEGIN; DELETE FROM idempotency_keys";
+    pruner.batch_execute(prune).await.unwrap();
+    let answer = app.send_in_background(&request);
+    let waiting = "SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    until("the removal waits", async || {
+        (database.number(waiting).await == 1).then_some(())
+    })
+    .await;
+    pruner.batch_execute("COMMIT").await.unwrap();
+    let answer = answer.await.unwrap();
+    assert_eq!((answer.status, answer.is_replay()), (402, false));
+    assert_replay(&answer, &app.send(&request).await);
 }
