@@ -15,11 +15,17 @@ use crate::traffic::{Script, Traffic, Work};
 const GROUP: &str = "Processor time per request, 300 B, 16 connections";
 const CONNECTIONS: usize = 16;
 const RESPONSE: usize = 300;
-const SIDES: [(&str, fn(Script) -> Traffic); 3] = [
+const SIDES: [Side; 3] = [
     ("bare", Traffic::bare),
     ("floor", Traffic::floor),
     ("protected", Traffic::protected),
 ];
+
+/// What it is called, and how a request of it is made.
+type Side = (&'static str, fn(Script) -> Traffic);
+
+/// Whose processor time.
+type Part = (&'static str, fn(&Spent) -> f64);
 
 /// Nanoseconds per request.
 #[derive(Clone, Copy)]
@@ -57,13 +63,13 @@ pub(crate) async fn measure(bench: &Bench) -> Outcome<Vec<Figure>> {
 }
 
 fn compare(work: Work, spent: &[Vec<Spent>]) -> Vec<Figure> {
-    let parts: [(&str, fn(&Spent) -> f64); 3] = [
+    let parts: [Part; 3] = [
         ("application", |spent| spent.application),
         ("server", |spent| spent.server),
         ("both", |spent| spent.application + spent.server),
     ];
     let pairs = [(2, 0), (1, 0), (2, 1)];
-    let figure = |(over, under): (usize, usize), (part, of): (&str, fn(&Spent) -> f64)| {
+    let figure = |(over, under): (usize, usize), (part, of): Part| {
         let (over_name, under_name) = (SIDES[over].0, SIDES[under].0);
         let name = format!("{over_name} / {under_name}, {}, {part}", work.name());
         Figure::ratio(GROUP, name, ratio(&spent[over], &spent[under], of))
