@@ -81,15 +81,21 @@ impl Bench {
         self.checkpoint().await?;
         // After a checkpoint a page is written to the log whole when it is first touched. That is over after this.
         for side in sides {
-            self.side(app, connections, side.clone()).await?;
+            self.load(app, connections, side.clone()).await?;
         }
         interleaved(self.options.rounds(), sides.len(), async |side: usize| {
-            self.side(app, connections, sides[side].clone()).await
+            self.load(app, connections, sides[side].clone()).await
         })
         .await
     }
 
-    async fn side(&self, app: &App, connections: usize, traffic: Traffic) -> Outcome<Measured> {
+    /// One side of one round.
+    pub(crate) async fn load(
+        &self,
+        app: &App,
+        connections: usize,
+        traffic: Traffic,
+    ) -> Outcome<Measured> {
         let measured = Load {
             address: app.address(),
             connections,

@@ -6,7 +6,7 @@ use idem_tests::{App, Backend, Database};
 use crate::Outcome;
 use crate::bench::Bench;
 use crate::figure::{Figure, Target};
-use crate::load::{Load, Measured, Until};
+use crate::load::Measured;
 use crate::records::{self, Expiry, fill};
 use crate::rounds::{interleaved, ratio};
 use crate::traffic::{Script, Traffic, Work};
@@ -75,13 +75,8 @@ impl Side {
     }
 
     async fn load(&self, bench: &Bench) -> Outcome<Measured> {
-        let load = Load {
-            address: self.app.address(),
-            connections: CONNECTIONS,
-            traffic: Traffic::protected(Script::new(Work::OneInsert, RESPONSE)),
-            until: Until::Elapsed(bench.options.duration()),
-        };
-        load.run().await
+        let traffic = Traffic::protected(Script::new(Work::OneInsert, RESPONSE));
+        bench.load(&self.app, CONNECTIONS, traffic).await
     }
 
     /// Some more records than the index on the keys has pages.

@@ -8,7 +8,6 @@ use idem_tests::{App, Backend, Database};
 use crate::Outcome;
 use crate::bench::Bench;
 use crate::figure::Figure;
-use crate::load::{Load, Until};
 use crate::rounds::{interleaved, ratio};
 use crate::traffic::{Script, Traffic, Work};
 
@@ -81,14 +80,9 @@ fn compare(work: Work, spent: &[Vec<Spent>]) -> Vec<Figure> {
 }
 
 async fn spend(bench: &Bench, app: &App, database: &Database, traffic: Traffic) -> Outcome<Spent> {
-    let load = Load {
-        address: app.address(),
-        connections: CONNECTIONS,
-        traffic,
-        until: Until::Elapsed(bench.options.duration()),
-    };
     let before = clock(app, database).await?;
-    let requests = load.run().await?.latencies.count() as f64;
+    let measured = bench.load(app, CONNECTIONS, traffic).await?;
+    let requests = measured.latencies.count() as f64;
     let after = clock(app, database).await?;
     let each = |before: u64, after: u64| after.saturating_sub(before) as f64 / requests;
     Ok(Spent {

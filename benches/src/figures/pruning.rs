@@ -7,10 +7,12 @@ mod pruner;
 mod snapshot;
 mod speed;
 
+use idem_tests::App;
+
 use crate::Outcome;
 use crate::bench::Bench;
 use crate::figure::Figure;
-use crate::load::{Load, Until};
+use crate::load::Measured;
 use crate::traffic::{Script, Traffic, Work};
 
 const ROWS: u64 = 5_000_000;
@@ -33,11 +35,7 @@ fn rows(bench: &Bench) -> u64 {
 }
 
 /// First attempts, as the figures of this folder have them.
-fn first_attempts(bench: &Bench, app: &idem_tests::App) -> Load {
-    Load {
-        address: app.address(),
-        connections: 16,
-        traffic: Traffic::protected(Script::new(Work::OneInsert, 300)),
-        until: Until::Elapsed(bench.options.duration()),
-    }
+async fn first_attempts(bench: &Bench, app: &App) -> Outcome<Measured> {
+    let traffic = Traffic::protected(Script::new(Work::OneInsert, 300));
+    bench.load(app, 16, traffic).await
 }

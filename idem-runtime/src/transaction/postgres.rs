@@ -27,7 +27,7 @@ const CLEAN_UP: Duration = Duration::from_secs(5);
 pub(crate) const OPENING: Duration = Duration::from_secs(10);
 
 /// How long it may take to write a record and to commit. After that nobody knows.
-pub(crate) const COMMITTING: Duration = Duration::from_secs(30);
+const COMMITTING: Duration = Duration::from_secs(30);
 
 /// Gives a server up that does not answer. Whoever calls this has counted the transaction as open, or
 /// gives the connection up as well.
@@ -87,10 +87,8 @@ where
     }
     let shared = &*connection;
     let commit = async { Commit.execute(&mut &*shared).await };
-    let answered = timeout(COMMITTING, async {
-        try_join!(statements(shared), commit).map(drop)
-    });
-    let answered = answered.await;
+    let ending = async { try_join!(statements(shared), commit).map(drop) };
+    let answered = timeout(COMMITTING, ending).await;
     end(connection, answered).await
 }
 
@@ -105,10 +103,8 @@ where
 {
     let shared = &*connection;
     let rollback = async { (&mut &*shared).batch_execute("ROLLBACK").await };
-    let answered = timeout(COMMITTING, async {
-        try_join!(rollback, statements(shared)).map(drop)
-    });
-    let answered = answered.await;
+    let ending = async { try_join!(rollback, statements(shared)).map(drop) };
+    let answered = timeout(COMMITTING, ending).await;
     end(connection, answered).await
 }
 

@@ -42,11 +42,11 @@ pub(super) async fn measure(bench: &Bench) -> Outcome<Vec<Figure>> {
     fill(&database, rows, Expiry::Past).await;
     records::settle(bench, &database).await?;
     let mut pruner = Pruner::connect(&database).await?;
-    first_attempts(bench, &app).run().await?;
+    first_attempts(bench, &app).await?;
     let sides = interleaved(bench.options.rounds(), SIDES.len(), async |side| {
         let is_over = AtomicBool::new(false);
         let load = async {
-            let measured = first_attempts(bench, &app).run().await;
+            let measured = first_attempts(bench, &app).await;
             is_over.store(true, Ordering::Relaxed);
             measured
         };

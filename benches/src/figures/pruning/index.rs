@@ -3,7 +3,7 @@
 use idem_tests::{App, Backend, Database};
 
 use super::first_attempts;
-use super::pruner::{Pruner, prune};
+use super::pruner::{BATCH, Pruner, prune};
 use crate::Outcome;
 use crate::bench::Bench;
 use crate::figure::{Figure, Spread};
@@ -24,10 +24,10 @@ pub(super) async fn measure(bench: &Bench) -> Outcome<Vec<Figure>> {
         .await;
     let sides = [&with, &without];
     for (_, app) in sides {
-        first_attempts(bench, app).run().await?;
+        first_attempts(bench, app).await?;
     }
     let rates = interleaved(bench.options.rounds(), sides.len(), async |side| {
-        Ok(first_attempts(bench, &sides[side].1).run().await?.rate())
+        Ok(first_attempts(bench, &sides[side].1).await?.rate())
     })
     .await?;
     let spread = ratio(&rates[0], &rates[1], |rate| *rate);
@@ -46,7 +46,9 @@ pub(super) async fn measure(bench: &Bench) -> Outcome<Vec<Figure>> {
         [Pruner::connect(&without.0).await?],
     ];
     let rates = interleaved(3, sides.len(), async |side| {
-        Ok(prune(&mut pruners[side], BATCHES * 1000).await?.rate())
+        Ok(prune(&mut pruners[side], BATCHES * u64::from(BATCH))
+            .await?
+            .rate())
     })
     .await?;
     for (name, rates) in ["pruning with it", "pruning without"].iter().zip(rates) {

@@ -25,8 +25,8 @@ pub(super) async fn measure(bench: &Bench) -> Outcome<Vec<Figure>> {
         pruners.push(Pruner::connect(&database).await?);
     }
     let rounds = bench.options.rounds();
-    // Each may be through with a batch when the others have the last rows of the quota.
-    // And each begins with a batch that is not timed.
+    // Each begins with a batch that is not timed, and may be through with one when the others have the last rows of the
+    // quota.
     let overshoot = PRUNERS.iter().max().map_or(0, |most| *most as u64) * u64::from(BATCH) * 2;
     let quota = (rows / (rounds * PRUNERS.len()) as u64).saturating_sub(overshoot);
     let mut untimed = 0;

@@ -8,10 +8,9 @@ use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use idem_runtime::pool::ConnectionPool;
 
-use super::stored::{Stored, capture};
+use super::stored::{Stored, perform};
 use super::transaction::{Connection, Ending, in_transaction};
 use crate::failure::Failure;
-use crate::play::play;
 use crate::script::Script;
 use crate::tools::Tools;
 
@@ -39,14 +38,12 @@ pub(super) async fn run<C: Connection>(
             let row = connection.read_key(account, key).await?;
             return Ok((finished(row), Ending::RollBack));
         }
-        let response = play(script, tools, connection).await?;
-        let ending = Ending::of(&response);
-        let Ending::Commit = ending else {
-            return Ok((response, ending));
+        let (response, stored) = perform(script, tools, connection).await?;
+        let Some(stored) = stored else {
+            return Ok((response, Ending::RollBack));
         };
-        let (response, stored) = capture(response).await?;
         connection.finish_key(account, key, &stored).await?;
-        Ok((response, ending))
+        Ok((response, Ending::Commit))
     })
     .await
 }

@@ -19,10 +19,9 @@ use futures_util::try_join;
 use idem_runtime::pool::ConnectionPool;
 use sha2::{Digest, Sha256};
 
-use super::stored::{Stored, capture};
+use super::stored::{Stored, perform};
 use super::transaction::{Connection, Ending, in_transaction};
 use crate::failure::Failure;
-use crate::play::play;
 use crate::script::Script;
 use crate::tools::Tools;
 
@@ -40,12 +39,10 @@ pub(super) async fn run<C: Connection>(
     pool: &dyn ConnectionPool<C>,
 ) -> Result<HttpResponse, Failure> {
     in_transaction(pool, async |connection| {
-        let response = play(script, tools, connection).await?;
-        let ending = Ending::of(&response);
-        let Ending::Commit = ending else {
-            return Ok((response, ending));
+        let (response, stored) = perform(script, tools, connection).await?;
+        let Some(stored) = stored else {
+            return Ok((response, Ending::RollBack));
         };
-        let (response, stored) = capture(response).await?;
         connection
             .insert_and_commit(Record::new(account, key, stored))
             .await?;

@@ -1,11 +1,16 @@
-//! A response in pieces that columns hold, in the simplest way. No SQL.
+//! A response in pieces that columns hold, in the simplest way, and the work that it comes from. No SQL.
 
 use actix_web::body::{BoxBody, MessageBody, to_bytes};
 use actix_web::http::StatusCode;
 use actix_web::web::Bytes;
 use actix_web::{HttpResponse, HttpResponseBuilder};
 
+use super::transaction::Ending;
+use crate::effects::Writes;
 use crate::failure::Failure;
+use crate::play::play;
+use crate::script::Script;
+use crate::tools::Tools;
 
 pub(super) struct Stored {
     pub(super) status: i32,
@@ -14,8 +19,24 @@ pub(super) struct Stored {
     pub(super) body: Bytes,
 }
 
+/// Does the work. The response, and what is to be stored of it where the effects are to stay.
+pub(super) async fn perform(
+    script: &Script,
+    tools: &Tools,
+    connection: &mut impl Writes,
+) -> Result<(HttpResponse, Option<Stored>), Failure> {
+    let response = play(script, tools, connection).await?;
+    match Ending::of(&response) {
+        Ending::Commit => {
+            let (response, stored) = capture(response).await?;
+            Ok((response, Some(stored)))
+        }
+        _ => Ok((response, None)),
+    }
+}
+
 /// Reads the body, and gives the response back beside what is to be stored of it.
-pub(super) async fn capture(response: HttpResponse) -> Result<(HttpResponse, Stored), Failure> {
+async fn capture(response: HttpResponse) -> Result<(HttpResponse, Stored), Failure> {
     let (head, body) = response.into_parts();
     let body = match body.try_into_bytes() {
         Ok(bytes) => bytes,
