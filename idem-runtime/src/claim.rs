@@ -142,7 +142,7 @@ impl Patience {
     pub(crate) fn new(rule: InFlight) -> Self {
         Self {
             until: match rule {
-                InFlight::Reject => None,
+                InFlight::Reject | InFlight::Accept => None,
                 InFlight::Wait(time) => Some(Instant::now() + time),
             },
             pause: Self::FIRST_PAUSE,

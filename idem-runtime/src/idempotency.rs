@@ -303,7 +303,7 @@ impl<C: Backend> Builder<C> {
     }
 
     fn check(&self, policy: &IdempotencyPolicy) -> Result<(), BuildError> {
-        if (policy.connection)() != std::any::TypeId::of::<C>() {
+        if (policy.connection).is_some_and(|connection| connection() != std::any::TypeId::of::<C>()) {
             return Ok(());
         }
         if !self.resolvers.know(policy.scope) {

@@ -85,6 +85,7 @@
 #[doc(hidden)]
 pub mod private;
 
+mod lease;
 mod run;
 
 mod attempt;

@@ -33,11 +33,46 @@ pub struct IdempotencyPolicy {
     pub timeout: Duration,
     /// The isolation level of the transaction; `None` takes the database's default.
     pub isolation: Option<Isolation>,
+    /// Lease mode, for a handler that calls the outside world; `None` is transaction mode.
+    pub lease: Option<LeasePolicy>,
     /// How often the operation is run again after its record or COMMIT was rolled back because of
     /// other transactions, or after the handler answered with [`Retry`](crate::Retry).
     pub retries: u32,
-    /// The type of the handler's connection, which names the backend.
-    pub(crate) connection: fn() -> TypeId,
+    /// The type of the handler's connection, which names the backend. In lease mode it has none.
+    pub(crate) connection: Option<fn() -> TypeId>,
+}
+
+/// What an endpoint in lease mode declared of its claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeasePolicy {
+    /// How long the claim is trusted without a renewal.
+    pub length: Duration,
+    /// What a retry may do once the lease has run out.
+    pub unresolved: Unresolved,
+    /// Who drives a stranded operation to its end.
+    pub resume: Resume,
+}
+
+/// What a retry may do with an operation whose lease has run out, and of which nobody knows how it
+/// ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unresolved {
+    /// Nothing: it is told 409 until a reconciler or an operator has settled the operation; the default.
+    Hold,
+    /// Run the handler again. This is the developer's word that every outside call uses a derived key.
+    Rerun,
+}
+
+/// Who drives a stranded operation to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Resume {
+    /// The client, with a retry; the default.
+    Client,
+    /// A worker of the application: the accepted request is kept with its claim.
+    Background,
 }
 
 /// The namespace in which a key is unique.
@@ -101,6 +136,8 @@ pub enum InFlight {
     Reject,
     /// The request is held this long without a database connection; then the recorded response, or 409.
     Wait(Duration),
+    /// 202 with the `Location` of a status resource.
+    Accept,
 }
 
 /// Whether a request without a key is refused.

@@ -11,8 +11,10 @@ pub use actix_web::{HttpRequest, HttpResponse};
 pub use inventory::submit;
 
 pub use crate::policy::{
-    BodyForm, IdempotencyPolicy, InFlight, Isolation, KeyRule, Registration, Scope, Store,
+    BodyForm, IdempotencyPolicy, InFlight, Isolation, KeyRule, LeasePolicy, Registration, Resume,
+    Scope, Store, Unresolved,
 };
+pub use crate::lease::run as run_leased;
 pub use crate::run::run;
 
 /// A request as it came in: nothing extracted, nothing read.
@@ -48,7 +50,18 @@ pub struct Declared {
     pub timeout_ms: u64,
     pub isolation: Option<Isolation>,
     pub retries: u32,
-    pub connection: fn() -> TypeId,
+    pub lease: Option<LeasePolicy>,
+    pub connection: Option<fn() -> TypeId>,
+}
+
+/// The lease of one endpoint.
+#[must_use]
+pub const fn lease(length_ms: u64, unresolved: Unresolved, resume: Resume) -> LeasePolicy {
+    LeasePolicy {
+        length: Duration::from_millis(length_ms),
+        unresolved,
+        resume,
+    }
 }
 
 /// The policy of one endpoint.
@@ -67,6 +80,7 @@ pub const fn policy(declared: Declared) -> IdempotencyPolicy {
         timeout: Duration::from_millis(declared.timeout_ms),
         isolation: declared.isolation,
         retries: declared.retries,
+        lease: declared.lease,
         connection: declared.connection,
     }
 }
