@@ -9,11 +9,12 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::inflight::{Entered, First};
-use crate::operation::{Keyed, Operation};
+use crate::operation::{Keyed, Operation, Refusal};
 use crate::policy::InFlight;
-use crate::pool::{self, Lease};
+use crate::pool::{self, Loan};
 use crate::problem::Problem;
-use crate::reach::Reach;
+use crate::reach::{Reach, Unreached};
+use crate::store::lease::{self, State};
 use crate::store::{Backend, Claimed, Record};
 
 /// The word on an operation.
@@ -22,12 +23,14 @@ pub(crate) enum Settled<C> {
     Ours(Ours<C>),
     /// There is a record, of whatever fingerprint.
     Recorded(Arc<Record>),
+    /// Somebody has claimed this request in lease mode, and the lease has run out.
+    Stale(State, First),
 }
 
 /// A claim: the open transaction, and the place in this process's table.
 pub(crate) struct Ours<C> {
     // First, so that it is back in the pool before the next request of the key is let in.
-    pub(crate) connection: Lease<C>,
+    pub(crate) connection: Loan<C>,
     pub(crate) over_expired: bool,
     first: First,
 }
@@ -37,6 +40,12 @@ impl<C> Ours<C> {
     pub(crate) fn give_back(self) -> First {
         drop(self.connection);
         self.first
+    }
+
+    /// The connection with its open transaction, whether an expired record has to make room, and the
+    /// place.
+    pub(crate) fn into_parts(self) -> (Loan<C>, bool, First) {
+        (self.connection, self.over_expired, self.first)
     }
 
     /// Closes the connection; the next request of the key is let in.
@@ -51,9 +60,9 @@ pub(crate) async fn settle<C: Backend>(
     keyed: &Keyed,
     mut held: Option<First>,
     patience: &mut Patience,
-) -> Result<Settled<C>, Problem> {
+) -> Result<Settled<C>, Refusal> {
     let isolation = operation.policy.isolation;
-    let mut reach = Reach::new(operation);
+    let mut reach = operation.reach();
     loop {
         let entered = match held.take() {
             Some(first) => Entered::First(first),
@@ -63,7 +72,7 @@ pub(crate) async fn settle<C: Backend>(
             Entered::First(first) => {
                 let claim =
                     async |connection: &mut C| C::claim(connection, &keyed.claim, isolation).await;
-                let (connection, claimed) = reach.ask(operation, claim).await?;
+                let (connection, claimed) = reach.ask(claim).await?;
                 match claimed {
                     Claimed::Free { over_expired } => {
                         first.running();
@@ -78,25 +87,52 @@ pub(crate) async fn settle<C: Backend>(
                         first.recorded(Arc::clone(&record));
                         return Ok(Settled::Recorded(record));
                     }
-                    Claimed::KeyHeld => return Err(mismatch(operation)),
+                    Claimed::KeyHeld => return Err(operation.mismatch().into()),
                     Claimed::InFlight => {
                         drop(connection);
                         first.elsewhere();
-                        patience.pause(operation).await?;
+                        patience.pause(operation, keyed).await?;
+                    }
+                    Claimed::Pending(fingerprint) => {
+                        drop(connection);
+                        if !operation.is_of(keyed, &fingerprint)? {
+                            return Err(operation.mismatch().into());
+                        }
+                        match state(&mut reach, keyed).await? {
+                            Some(state) if state.ended => return Ok(Settled::Stale(state, first)),
+                            Some(_) => {
+                                first.elsewhere();
+                                patience.pause(operation, keyed).await?;
+                            }
+                            // It has ended between the two looks.
+                            None => held = Some(first),
+                        }
                     }
                 }
             }
             Entered::Recorded(record) => return Ok(Settled::Recorded(record)),
-            Entered::KeyHeld => return Err(mismatch(operation)),
+            Entered::KeyHeld => return Err(operation.mismatch().into()),
             Entered::Behind(first) => {
-                if let Some(record) = patience.outlast(operation, first.over()).await? {
+                if let Some(record) = patience.outlast(operation, keyed, first.over()).await? {
                     return Ok(Settled::Recorded(record));
                 }
             }
-            Entered::Elsewhere => patience.pause(operation).await?,
+            Entered::Elsewhere => patience.pause(operation, keyed).await?,
         }
-        reach.after_waiting(operation);
+        reach.after_waiting();
     }
+}
+
+/// What is to be known of a pending row; nothing if it is pending no more.
+async fn state<C: Backend>(
+    reach: &mut Reach<'_, C>,
+    keyed: &Keyed,
+) -> Result<Option<State>, Unreached> {
+    let id = keyed.claim.id.row;
+    let (_, state) = reach
+        .ask(async |connection| lease::state(connection, id).await)
+        .await?;
+    Ok(state.filter(State::is_pending))
 }
 
 /// A place in the table, or the word on the key, within the time in which the store must be reached.
@@ -117,16 +153,11 @@ async fn enter<C: Backend>(
 }
 
 /// Opens a transaction without a claim, for a request without a key.
-pub(crate) async fn begin<C: Backend>(operation: &Operation<C>) -> Result<Lease<C>, Problem> {
+pub(crate) async fn begin<C: Backend>(operation: &Operation<C>) -> Result<Loan<C>, Problem> {
     let isolation = operation.policy.isolation;
     let begin = async |connection: &mut C| C::begin(connection, isolation).await;
-    let (connection, ()) = Reach::new(operation).ask(operation, begin).await?;
+    let (connection, ()) = operation.reach().ask(begin).await?;
     Ok(connection)
-}
-
-fn mismatch<C: Backend>(operation: &Operation<C>) -> Problem {
-    operation.tell("mismatch");
-    Problem::key_reused()
 }
 
 /// How long a duplicate waits for its first attempt; it holds no connection meanwhile.
@@ -153,19 +184,23 @@ impl Patience {
     async fn outlast<C: Backend, T>(
         &self,
         operation: &Operation<C>,
+        keyed: &Keyed,
         over: impl Future<Output = T>,
-    ) -> Result<T, Problem> {
+    ) -> Result<T, Refusal> {
         if let Some(until) = self.until
             && let Ok(left) = timeout_at(until, over).await
         {
             return Ok(left);
         }
-        operation.tell("in_flight");
-        Err(Problem::in_flight())
+        Err(operation.in_flight(keyed))
     }
 
     /// Waits before the database is asked again about the first attempt of another process.
-    async fn pause<C: Backend>(&mut self, operation: &Operation<C>) -> Result<(), Problem> {
+    async fn pause<C: Backend>(
+        &mut self,
+        operation: &Operation<C>,
+        keyed: &Keyed,
+    ) -> Result<(), Refusal> {
         if let Some(until) = self.until
             && Instant::now() < until
         {
@@ -173,7 +208,6 @@ impl Patience {
             self.pause = Self::LONGEST_PAUSE.min(self.pause * 2);
             return Ok(());
         }
-        operation.tell("in_flight");
-        Err(Problem::in_flight())
+        Err(operation.in_flight(keyed))
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Settings only: nothing here handles a request.
 
+use std::any::TypeId;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +13,15 @@ use tokio::sync::Semaphore;
 
 use crate::fingerprint::Secrets;
 use crate::inflight::Flights;
-use crate::policy::{IdempotencyPolicy, Scope, policies};
+use crate::lease::{Heart, KEPT};
+use crate::policy::{IdempotencyPolicy, InFlight, Scope, policies};
 use crate::pool::ConnectionPool;
 use crate::problem::DEFAULT_BASE;
 use crate::response::UNREPLAYED;
 use crate::scope::{Account, Resolvers};
+use crate::status;
 use crate::store::Backend;
+use crate::workers::Maintained;
 
 /// Protection for the handlers whose connection is a `C`.
 ///
@@ -63,6 +67,14 @@ pub(crate) struct Settings<C> {
     pub(crate) unreplayed: Vec<HeaderName>,
     pub(crate) strict_keys: bool,
     pub(crate) problem_base: Arc<str>,
+    /// Where the status resource is, if there is one.
+    pub(crate) status_path: Option<String>,
+    /// The headers that are kept with a request for the completion worker.
+    pub(crate) kept_headers: Vec<HeaderName>,
+    /// How often the workers look for work.
+    pub(crate) worker_interval: Duration,
+    pub(crate) maintenance: Maintained,
+    pub(crate) heart: Heart<C>,
     pub(crate) flights: Flights,
     pub(crate) operations: Arc<Semaphore>,
 }
@@ -92,15 +104,23 @@ impl<C: Backend> Idempotency<C> {
             unreplayed: UNREPLAYED.map(str::to_owned).to_vec(),
             strict_keys: false,
             problem_base: DEFAULT_BASE.to_owned(),
+            status_path: None,
+            resume_headers: Vec::new(),
+            worker_interval: Duration::from_secs(5),
             max_operations: 10_000,
         }
     }
 
     /// The settings in this request's app data.
     pub(crate) fn of(request: &HttpRequest) -> Option<Arc<Settings<C>>> {
-        request
-            .app_data::<web::Data<Self>>()
-            .map(|data| Arc::clone(&data.0))
+        request.app_data::<web::Data<Self>>().map(|data| {
+            data.0.maintenance.notice();
+            Arc::clone(&data.0)
+        })
+    }
+
+    pub(crate) fn settings(&self) -> &Arc<Settings<C>> {
+        &self.0
     }
 }
 
@@ -116,6 +136,9 @@ pub struct Builder<C> {
     unreplayed: Vec<String>,
     strict_keys: bool,
     problem_base: String,
+    status_path: Option<String>,
+    resume_headers: Vec<String>,
+    worker_interval: Duration,
     max_operations: usize,
 }
 
@@ -152,6 +175,18 @@ pub enum BuildError {
          unwinding panics"
     )]
     PanicAbort,
+    /// An endpoint accepts duplicates, and nobody has said where they find out what became of them.
+    #[error(
+        "{handler} sets `in_flight = \"accept\"`, which needs a status resource; call `.status_path(..)` on \
+         the builder and register `Idempotency::status_resource()`"
+    )]
+    AcceptWithoutStatusPath {
+        /// The endpoint's handler.
+        handler: &'static str,
+    },
+    /// The status path is not an absolute path without a parameter.
+    #[error("\"{0}\" is not a path for the status resource: write one like \"/operations\"")]
+    StatusPath(String),
     /// A header name is not one.
     #[error("\"{0}\" is not a header name")]
     HeaderName(String),
@@ -251,6 +286,32 @@ impl<C: Backend> Builder<C> {
         self
     }
 
+    /// Where [`Idempotency::status_resource`] is found by clients, such as `/operations`; the scope it is
+    /// registered in included. Needed for `in_flight = "accept"`.
+    pub fn status_path(mut self, path: impl Into<String>) -> Self {
+        self.status_path = Some(path.into());
+        self
+    }
+
+    /// The headers that are kept with an accepted request for
+    /// [`Idempotency::spawn_completion`], besides the key's, `Host`, `Accept`, `Accept-Language` and those
+    /// that describe the body.
+    ///
+    /// They are stored with the claim until the response is recorded. A token among them is a secret in
+    /// the table: see [`Resumed`](crate::Resumed) for how to do without.
+    pub fn resume_headers<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.resume_headers = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// How often a background worker looks for work, and how long it leaves an operation alone after the
+    /// first look at it (after each further one twice as long, up to ten minutes); 5 s by default. Expired
+    /// records are pruned at every sixth turn.
+    pub fn worker_interval(mut self, interval: Duration) -> Self {
+        self.worker_interval = interval.max(Duration::from_millis(10));
+        self
+    }
+
     /// How many protected requests this process works on or holds at once, from the reading of their
     /// bodies on; more get 503. 10,000 by default.
     pub fn max_operations(mut self, operations: usize) -> Self {
@@ -281,18 +342,23 @@ impl<C: Backend> Builder<C> {
                  without a busy time-out concurrent writers get 503 (SQLite)"
             );
         }
+        let key_header = header(self.key_header)?;
+        let mut kept_headers = headers(self.resume_headers)?;
+        kept_headers.extend(KEPT);
+        kept_headers.push(key_header.clone());
         Ok(Idempotency(Arc::new(Settings {
+            status_path: self.status_path.map(status::checked).transpose()?,
+            kept_headers,
+            worker_interval: self.worker_interval,
+            maintenance: Maintained::default(),
+            heart: Heart::new(Arc::clone(&self.pool)),
             pool: self.pool,
             pool_timeout: self.pool_timeout,
             resolvers: self.resolvers,
             secrets: self.secrets,
-            key_header: header(self.key_header)?,
+            key_header,
             replayed_header: header(self.replayed_header)?,
-            unreplayed: self
-                .unreplayed
-                .into_iter()
-                .map(header)
-                .collect::<Result<_, _>>()?,
+            unreplayed: headers(self.unreplayed)?,
             strict_keys: self.strict_keys,
             problem_base: self.problem_base.into(),
             flights: Flights::default(),
@@ -303,7 +369,8 @@ impl<C: Backend> Builder<C> {
     }
 
     fn check(&self, policy: &IdempotencyPolicy) -> Result<(), BuildError> {
-        if (policy.connection).is_some_and(|connection| connection() != std::any::TypeId::of::<C>()) {
+        // A handler in lease mode has no connection: it may be anybody's.
+        if (policy.connection).is_some_and(|connection| connection() != TypeId::of::<C>()) {
             return Ok(());
         }
         if !self.resolvers.know(policy.scope) {
@@ -314,6 +381,11 @@ impl<C: Backend> Builder<C> {
         }
         if policy.isolation.is_some() && !C::ISOLATION {
             return Err(BuildError::IsolationWithoutChoice {
+                handler: policy.handler,
+            });
+        }
+        if policy.in_flight == InFlight::Accept && self.status_path.is_none() {
+            return Err(BuildError::AcceptWithoutStatusPath {
                 handler: policy.handler,
             });
         }
@@ -330,6 +402,10 @@ impl<C: Backend> Builder<C> {
         }
         Ok(())
     }
+}
+
+fn headers(names: Vec<String>) -> Result<Vec<HeaderName>, BuildError> {
+    names.into_iter().map(header).collect()
 }
 
 fn header(name: String) -> Result<HeaderName, BuildError> {

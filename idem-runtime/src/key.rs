@@ -104,6 +104,12 @@ impl IdempotencyKey {
         &self.key
     }
 
+    /// The namespace in which the key is unique, as it stands in the table.
+    #[must_use]
+    pub fn scope(&self) -> &str {
+        &self.scope
+    }
+
     /// A key for another system: the same for every attempt of this operation, another one for each
     /// label, scope and key. 64 hexadecimal digits.
     #[must_use]

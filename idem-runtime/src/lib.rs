@@ -85,8 +85,11 @@
 #[doc(hidden)]
 pub mod private;
 
-mod lease;
 mod run;
+
+mod lease;
+mod status;
+mod workers;
 
 mod attempt;
 mod claim;
@@ -114,6 +117,7 @@ pub mod migrations;
 pub mod policy;
 pub mod pool;
 pub mod problem;
+pub mod testing;
 
 mod idempotency;
 mod retry;
@@ -125,7 +129,11 @@ pub use idem_macros::idempotent;
 
 pub use idempotency::{BuildError, Builder, Idempotency};
 pub use key::IdempotencyKey;
+pub use lease::{KeptRequest, Resumed, StepError, Steps};
 pub use policy::{IdempotencyPolicy, policies};
 pub use retry::Retry;
 pub use scope::Account;
 pub use store::{Backend, Pruner, prune};
+pub use workers::{
+    Reconciler, RecordedResponse, UnresolvedOperation, Verdict, Worker, settle, unresolved,
+};

@@ -46,11 +46,13 @@ macro_rules! files {
 /// The migrations for PostgreSQL, oldest first.
 pub const FILES_POSTGRES: &[MigrationFile] = files!("postgres":
     "2026-01-01-000000-0000_idempotency_keys",
+    "2026-01-01-000000-0001_idempotency_leases",
 );
 
 /// The migrations for SQLite, oldest first.
 pub const FILES_SQLITE: &[MigrationFile] = files!("sqlite":
     "2026-01-01-000000-0000_idempotency_keys",
+    "2026-01-01-000000-0001_idempotency_leases",
 );
 
 /// The migrations of one backend, as a source for diesel's harness.

@@ -12,11 +12,12 @@ use crate::body;
 use crate::fingerprint::{Fingerprint, Subject};
 use crate::idempotency::Settings;
 use crate::key::IdempotencyKey;
-use crate::policy::{IdempotencyPolicy, Scope};
+use crate::policy::{IdempotencyPolicy, InFlight, Scope};
 use crate::problem::Problem;
-use crate::reach::Reach;
+use crate::reach::{Reach, Unreached};
 use crate::response::{StoredResponse, replay};
 use crate::scope::{OperationId, endpoint};
+use crate::status;
 use crate::store::{Backend, Claim, NewRecord, Record};
 use crate::supervise::{Ran, supervise};
 
@@ -34,6 +35,12 @@ impl From<Problem> for Refusal {
     }
 }
 
+impl From<Unreached> for Refusal {
+    fn from(unreached: Unreached) -> Self {
+        Self::Ours(unreached.into())
+    }
+}
+
 impl From<actix_web::Error> for Refusal {
     fn from(error: actix_web::Error) -> Self {
         Self::Theirs(HttpResponse::from_error(error))
@@ -46,7 +53,7 @@ pub(crate) struct Operation<C> {
     pub(crate) policy: &'static IdempotencyPolicy,
     pub(crate) request: HttpRequest,
     pub(crate) endpoint: String,
-    body: Bytes,
+    pub(crate) body: Bytes,
 }
 
 /// What a key adds to it.
@@ -119,7 +126,7 @@ impl<C: Backend> Operation<C> {
             && self.policy.scope == Scope::Account
             && matches!(response.status().as_u16(), 400 | 415 | 422)
             && let Some(record) = self.look(keyed).await?
-            && self.is_of(keyed, &record)?
+            && self.is_of(keyed, &record.fingerprint)?
         {
             return Err(Refusal::Theirs(self.replay(&record)?));
         }
@@ -127,11 +134,15 @@ impl<C: Backend> Operation<C> {
         Err(Refusal::Theirs(response))
     }
 
+    pub(crate) fn reach(&self) -> Reach<'_, C> {
+        Reach::new(&self.settings, &self.endpoint)
+    }
+
     /// What was accepted yesterday is not refused on retry because a validation depends on the time.
     /// A refusal stands only where it is known that nothing was recorded.
-    async fn look(&self, keyed: &Keyed) -> Result<Option<Record>, Problem> {
+    pub(crate) async fn look(&self, keyed: &Keyed) -> Result<Option<Record>, Problem> {
         let look = async |connection: &mut C| C::look(connection, &keyed.claim).await;
-        let (_, found) = Reach::new(self).ask(self, look).await?;
+        let (_, found) = self.reach().ask(look).await?;
         Ok(found)
     }
 
@@ -141,18 +152,40 @@ impl<C: Backend> Operation<C> {
         keyed: &Keyed,
         record: &Record,
     ) -> Result<HttpResponse, Problem> {
-        if self.is_of(keyed, record)? {
+        if self.is_of(keyed, &record.fingerprint)? {
             return self.replay(record);
         }
-        self.tell("mismatch");
-        Err(Problem::key_reused())
+        Err(self.mismatch())
     }
 
-    /// Whether the record is of this request. Where nobody can tell, another process may: 503.
-    fn is_of(&self, keyed: &Keyed, record: &Record) -> Result<bool, Problem> {
+    /// The answer to another request that uses the key.
+    pub(crate) fn mismatch(&self) -> Problem {
+        self.tell("mismatch");
+        Problem::key_reused()
+    }
+
+    /// The answer where nobody knows how the first attempt ended, and nobody may run it again.
+    pub(crate) fn unresolved(&self) -> Problem {
+        self.tell("unresolved");
+        Problem::unresolved()
+    }
+
+    /// The answer to a duplicate whose first attempt is running.
+    pub(crate) fn in_flight(&self, keyed: &Keyed) -> Refusal {
+        self.tell("in_flight");
+        match (self.policy.in_flight, &self.settings.status_path) {
+            (InFlight::Accept, Some(path)) => {
+                Refusal::Theirs(status::accepted(path, keyed.claim.id.row))
+            }
+            _ => Problem::in_flight().into(),
+        }
+    }
+
+    /// Whether this fingerprint is of this request. Where nobody can tell, another process may: 503.
+    pub(crate) fn is_of(&self, keyed: &Keyed, fingerprint: &[u8]) -> Result<bool, Problem> {
         let secrets = &self.settings.secrets;
         secrets
-            .matches(&record.fingerprint, &keyed.fingerprint, &keyed.subject)
+            .matches(fingerprint, &keyed.fingerprint, &keyed.subject)
             .map_err(|error| {
                 tracing::error!(endpoint = self.endpoint, %error, "a record cannot be compared");
                 Problem::store_unavailable()

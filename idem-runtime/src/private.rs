@@ -10,11 +10,11 @@ use actix_web::{FromRequest, Responder};
 pub use actix_web::{HttpRequest, HttpResponse};
 pub use inventory::submit;
 
+pub use crate::lease::run as run_leased;
 pub use crate::policy::{
     BodyForm, IdempotencyPolicy, InFlight, Isolation, KeyRule, LeasePolicy, Registration, Resume,
     Scope, Store, Unresolved,
 };
-pub use crate::lease::run as run_leased;
 pub use crate::run::run;
 
 /// A request as it came in: nothing extracted, nothing read.

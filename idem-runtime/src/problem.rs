@@ -18,7 +18,7 @@ use crate::key::KeyError;
 pub const DEFAULT_BASE: &str = "urn:idem:problem:";
 
 /// What a client is asked to wait before it sends the same request again, in seconds.
-const RETRY_AFTER_SECONDS: u32 = 1;
+pub(crate) const RETRY_AFTER_SECONDS: u32 = 1;
 
 /// The member `code` of our answers: stable names that a client may branch on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,11 +38,16 @@ pub enum ProblemCode {
     KeyReused,
     /// 409: the first attempt is still running.
     InFlight,
+    /// 409: nobody knows how the first attempt ended (lease mode).
+    Unresolved,
+    /// 404: the status resource knows no such operation of this caller.
+    OperationUnknown,
     /// 503: the store cannot be reached, or the outcome of a COMMIT is unknown.
     StoreUnavailable,
-    /// 500 or 504: the handler panicked, timed out, or its transaction failed; all rolled back.
+    /// 500 or 504: the handler panicked, timed out, or its transaction failed; all rolled back. In lease
+    /// mode nobody knows what the outside world has seen of it.
     HandlerFailed,
-    /// 500: the response cannot be stored; all rolled back.
+    /// 500: the response cannot be stored; all rolled back, save in lease mode.
     ResponseNotStorable,
 }
 
@@ -58,6 +63,8 @@ impl ProblemCode {
             Self::RequestTooLarge => "request-too-large",
             Self::KeyReused => "idempotency-key-reused",
             Self::InFlight => "idempotency-in-flight",
+            Self::Unresolved => "idempotency-unresolved",
+            Self::OperationUnknown => "idempotency-operation-unknown",
             Self::StoreUnavailable => "idempotency-store-unavailable",
             Self::HandlerFailed => "handler-failed",
             Self::ResponseNotStorable => "response-not-storable",
@@ -73,6 +80,8 @@ impl ProblemCode {
             Self::RequestTooLarge => "Request too large",
             Self::KeyReused => "Idempotency key reused",
             Self::InFlight => "Request in flight",
+            Self::Unresolved => "Operation unresolved",
+            Self::OperationUnknown => "Operation unknown",
             Self::StoreUnavailable => "Idempotency store unavailable",
             Self::HandlerFailed => "Handler failed",
             Self::ResponseNotStorable => "Response not storable",
@@ -84,7 +93,7 @@ impl ProblemCode {
     pub fn retryable(self) -> bool {
         matches!(
             self,
-            Self::InFlight | Self::StoreUnavailable | Self::HandlerFailed
+            Self::InFlight | Self::Unresolved | Self::StoreUnavailable | Self::HandlerFailed
         )
     }
 }
@@ -171,6 +180,23 @@ impl Problem {
         .retry_later()
     }
 
+    pub(crate) fn unresolved() -> Self {
+        Self::new(
+            ProblemCode::Unresolved,
+            StatusCode::CONFLICT,
+            "Nobody knows yet how the first request with this key ended; it is not run again until that is settled.",
+        )
+        .retry_later()
+    }
+
+    pub(crate) fn operation_unknown() -> Self {
+        Self::new(
+            ProblemCode::OperationUnknown,
+            StatusCode::NOT_FOUND,
+            "There is no such operation, or it is somebody else's, or it is over and forgotten.",
+        )
+    }
+
     pub(crate) fn store_unavailable() -> Self {
         Self::new(
             ProblemCode::StoreUnavailable,
@@ -212,6 +238,21 @@ impl Problem {
             StatusCode::INTERNAL_SERVER_ERROR,
             "The operation's response cannot be stored; the operation was rolled back.",
         )
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// In lease mode nothing is rolled back but the step that was running.
+    pub(crate) fn in_lease_mode(mut self) -> Self {
+        self.detail = match self.code {
+            ProblemCode::ResponseNotStorable => "The operation's response cannot be stored.",
+            _ if self.status == StatusCode::GATEWAY_TIMEOUT => "The operation took too long.",
+            _ => "The operation failed.",
+        }
+        .to_owned();
+        self
     }
 
     /// The answer, with `type` URIs under `base`.

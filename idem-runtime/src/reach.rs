@@ -6,8 +6,9 @@ use diesel::QueryResult;
 use diesel::result::{DatabaseErrorKind, Error};
 use tokio::time::{Instant, timeout_at};
 
-use crate::operation::{Chain, Operation};
-use crate::pool::Lease;
+use crate::idempotency::Settings;
+use crate::operation::Chain;
+use crate::pool::Loan;
 use crate::problem::Problem;
 use crate::store::Backend;
 
@@ -17,22 +18,37 @@ use crate::store::Backend;
 const TRIES: u32 = 5;
 
 /// Until when the store must have been reached, and how often it may still fail.
-pub(crate) struct Reach {
+pub(crate) struct Reach<'a, C> {
+    settings: &'a Settings<C>,
+    endpoint: &'a str,
     deadline: Instant,
     tries: u32,
 }
 
-impl Reach {
-    pub(crate) fn new<C: Backend>(operation: &Operation<C>) -> Self {
+/// The store was not reached, or did not answer. The log says why.
+#[derive(Debug, thiserror::Error)]
+#[error("the store was not reached")]
+pub(crate) struct Unreached;
+
+impl From<Unreached> for Problem {
+    fn from(_: Unreached) -> Self {
+        Self::store_unavailable()
+    }
+}
+
+impl<'a, C: Backend> Reach<'a, C> {
+    pub(crate) fn new(settings: &'a Settings<C>, endpoint: &'a str) -> Self {
         Self {
-            deadline: deadline(operation),
+            settings,
+            endpoint,
+            deadline: Instant::now() + settings.pool_timeout,
             tries: TRIES,
         }
     }
 
     /// The time counts anew, after a wait that was not for the store.
-    pub(crate) fn after_waiting<C: Backend>(&mut self, operation: &Operation<C>) {
-        self.deadline = deadline(operation);
+    pub(crate) fn after_waiting(&mut self) {
+        self.deadline = Instant::now() + self.settings.pool_timeout;
     }
 
     pub(crate) fn deadline(&self) -> Instant {
@@ -40,39 +56,34 @@ impl Reach {
     }
 
     /// Lends a connection and asks it something, which must be harmless to ask again.
-    pub(crate) async fn ask<C: Backend, T>(
+    pub(crate) async fn ask<T>(
         &mut self,
-        operation: &Operation<C>,
         question: impl AsyncFn(&mut C) -> QueryResult<T>,
-    ) -> Result<(Lease<C>, T), Problem> {
+    ) -> Result<(Loan<C>, T), Unreached> {
         loop {
-            let mut connection = self.lend(operation).await?;
+            let mut connection = self.lend().await?;
             match question(&mut *connection).await {
                 Ok(answer) => return Ok((connection, answer)),
                 Err(error) if self.tries > 0 && may_pass(&error) => self.tries -= 1,
                 Err(error) => {
-                    tracing::error!(endpoint = operation.endpoint, %error, "the store failed");
-                    return Err(Problem::store_unavailable());
+                    tracing::error!(endpoint = self.endpoint, %error, "the store failed");
+                    return Err(Unreached);
                 }
             }
         }
     }
 
-    async fn lend<C: Backend>(&self, operation: &Operation<C>) -> Result<Lease<C>, Problem> {
-        match timeout_at(self.deadline, operation.settings.pool.lend()).await {
+    async fn lend(&self) -> Result<Loan<C>, Unreached> {
+        match timeout_at(self.deadline, self.settings.pool.lend()).await {
             Ok(Ok(connection)) => return Ok(connection),
             Ok(Err(error)) => {
                 let error = Chain(&error);
-                tracing::error!(endpoint = operation.endpoint, %error, "no connection");
+                tracing::error!(endpoint = self.endpoint, %error, "no connection");
             }
-            Err(_) => tracing::error!(endpoint = operation.endpoint, "no connection became free"),
+            Err(_) => tracing::error!(endpoint = self.endpoint, "no connection became free"),
         }
-        Err(Problem::store_unavailable())
+        Err(Unreached)
     }
-}
-
-fn deadline<C: Backend>(operation: &Operation<C>) -> Instant {
-    Instant::now() + operation.settings.pool_timeout
 }
 
 fn may_pass(error: &Error) -> bool {

@@ -100,7 +100,7 @@ fn none() -> BoxBody {
     BoxBody::new(actix_web::body::None::new())
 }
 
-fn written(headers: &HeaderMap, unreplayed: &[HeaderName]) -> String {
+pub(crate) fn written(headers: &HeaderMap, unreplayed: &[HeaderName]) -> String {
     let listed: Vec<String> = headers
         .get_all(CONNECTION)
         .filter_map(|value| value.to_str().ok())

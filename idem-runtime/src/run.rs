@@ -12,6 +12,7 @@ use crate::body::{self, BodyError};
 use crate::claim::{self, Patience, Settled};
 use crate::idempotency::{Idempotency, Settings};
 use crate::key::{self, IdempotencyKey, KeyError};
+use crate::lease::Resumed;
 use crate::operation::{Keyed, Operation, Refusal};
 use crate::policy::{IdempotencyPolicy, KeyRule};
 use crate::pool;
@@ -38,30 +39,63 @@ where
     F: AsyncFn(A, &mut C, &HttpRequest) -> HttpResponse + Copy + 'static,
 {
     let Some(settings) = Idempotency::<C>::of(&incoming.request) else {
-        tracing::error!(
-            handler = policy.handler,
-            "no web::Data<Idempotency<{}>> in the app's data; the handler was not entered",
-            std::any::type_name::<C>()
-        );
-        return Problem::misconfigured().respond(DEFAULT_BASE);
+        return unconfigured(policy, std::any::type_name::<C>());
     };
-    match admit(Arc::clone(&settings), incoming, policy, handler).await {
-        Ok(response) | Err(Refusal::Theirs(response)) => response,
-        Err(Refusal::Ours(problem)) => problem.respond(&settings.problem_base),
-    }
+    admit(
+        settings,
+        incoming,
+        policy,
+        async move |operation, name| match name {
+            Some(name) => {
+                let keyed = operation.keyed(name);
+                protected(&operation, &keyed, handler).await
+            }
+            None => {
+                let base = Base(Arc::clone(&operation.settings.problem_base));
+                operation.request.extensions_mut().insert(base);
+                unprotected(&operation, handler).await
+            }
+        },
+    )
+    .await
+}
+
+/// The answer where nobody has configured what the handler needs.
+pub(crate) fn unconfigured(policy: &IdempotencyPolicy, connection: &str) -> HttpResponse {
+    tracing::error!(
+        handler = policy.handler,
+        "no web::Data<Idempotency<{connection}>> in the app's data; the handler was not entered",
+    );
+    Problem::misconfigured().respond(DEFAULT_BASE)
 }
 
 /// Method, key, scope, body; then the rest, detached.
-async fn admit<C, A, F>(
+pub(crate) async fn admit<C, R>(
     settings: Arc<Settings<C>>,
     incoming: Incoming,
     policy: &'static IdempotencyPolicy,
-    handler: F,
+    rest: R,
+) -> HttpResponse
+where
+    C: Backend,
+    R: AsyncFnOnce(Operation<C>, Option<IdempotencyKey>) -> Result<HttpResponse, Refusal> + 'static,
+{
+    let base = Arc::clone(&settings.problem_base);
+    match detached(settings, incoming, policy, rest).await {
+        Ok(response) | Err(Refusal::Theirs(response)) => response,
+        Err(Refusal::Ours(problem)) => problem.respond(&base),
+    }
+}
+
+async fn detached<C, R>(
+    settings: Arc<Settings<C>>,
+    incoming: Incoming,
+    policy: &'static IdempotencyPolicy,
+    rest: R,
 ) -> Result<HttpResponse, Refusal>
 where
     C: Backend,
-    A: FromRequest + 'static,
-    F: AsyncFn(A, &mut C, &HttpRequest) -> HttpResponse + Copy + 'static,
+    R: AsyncFnOnce(Operation<C>, Option<IdempotencyKey>) -> Result<HttpResponse, Refusal> + 'static,
 {
     let Incoming { request, payload } = incoming;
     if request.method().is_safe() {
@@ -87,17 +121,7 @@ where
     let operation = Operation::new(settings, policy, request, body);
     let rest = async move {
         let _permit = permit;
-        match name {
-            Some(name) => {
-                let keyed = operation.keyed(name);
-                protected(&operation, &keyed, handler).await
-            }
-            None => {
-                let base = Base(Arc::clone(&operation.settings.problem_base));
-                operation.request.extensions_mut().insert(base);
-                unprotected(&operation, handler).await
-            }
-        }
+        rest(operation, name).await
     };
     match actix_web::rt::spawn(rest.in_current_span()).await {
         Ok(ended) => ended,
@@ -118,6 +142,9 @@ async fn name<C>(
     policy: &IdempotencyPolicy,
     request: &HttpRequest,
 ) -> Result<Option<IdempotencyKey>, Refusal> {
+    if let Some(resumed) = Resumed::of(request) {
+        return Ok(Some(resumed.name()));
+    }
     let key = match key::parse(
         request.headers(),
         &settings.key_header,
@@ -156,6 +183,7 @@ where
         let mut ours = match claim::settle(operation, keyed, held.take(), &mut patience).await? {
             Settled::Ours(ours) => ours,
             Settled::Recorded(record) => return Ok(operation.answer_from(keyed, &record)?),
+            Settled::Stale(..) => return Err(operation.unresolved().into()),
         };
         let ended = attempt::protected(operation, keyed, &mut ours, arguments, handler).await;
         match ended {

@@ -86,6 +86,20 @@ impl Resolvers {
     }
 }
 
+impl Resolvers {
+    /// Whether the caller of this request is the one whose operations are in this scope.
+    pub(crate) async fn is_of(&self, scope: &str, request: &HttpRequest) -> Result<bool, Error> {
+        let Some((name, _)) = scope.split_once(':') else {
+            return Ok(false);
+        };
+        let Some(resolver) = self.0.get(name) else {
+            return Ok(false);
+        };
+        let value = resolver(request).await?;
+        Ok(value.is_some_and(|value| !value.is_empty() && *written(name, &value) == *scope))
+    }
+}
+
 /// Method and route, which survive a handler's renaming.
 pub(crate) fn endpoint(request: &HttpRequest) -> String {
     match request.match_pattern() {

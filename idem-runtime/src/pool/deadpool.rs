@@ -8,7 +8,7 @@ use diesel_async::pooled_connection::deadpool::Pool;
 use diesel_async::{AsyncConnection, TransactionManager};
 use futures_util::future::{BoxFuture, FutureExt};
 
-use crate::pool::{ConnectionPool, Lease, LendError};
+use crate::pool::{ConnectionPool, LendError, Loan};
 
 /// deadpool looks at a connection only before it lends it again; an open transaction must not
 /// wait for that.
@@ -67,13 +67,17 @@ where
     AsyncDieselConnectionManager<C>: Manager<Type = C> + Send + Sync,
     <AsyncDieselConnectionManager<C> as Manager>::Error: std::error::Error + Send + Sync + 'static,
 {
-    fn lend(&self) -> BoxFuture<'_, Result<Lease<C>, LendError>> {
+    fn lend(&self) -> BoxFuture<'_, Result<Loan<C>, LendError>> {
         async move {
             match self.get().await {
-                Ok(connection) => Ok(Box::new(Guarded(Some(connection))) as Lease<C>),
+                Ok(connection) => Ok(Box::new(Guarded(Some(connection))) as Loan<C>),
                 Err(error) => Err(LendError::new(error)),
             }
         }
         .boxed()
+    }
+
+    fn dedicate(&self) -> BoxFuture<'_, Result<C, LendError>> {
+        async move { self.manager().create().await.map_err(LendError::new) }.boxed()
     }
 }

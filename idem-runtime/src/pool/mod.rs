@@ -30,7 +30,7 @@ pub use setup::set_up_postgres;
 pub use setup::set_up_sqlite;
 
 /// A connection on loan; dropping it gives it back, or closes it if a transaction is open on it.
-pub type Lease<C> = Box<dyn DerefMut<Target = C> + Send>;
+pub type Loan<C> = Box<dyn DerefMut<Target = C> + Send>;
 
 /// A pool of diesel-async connections.
 ///
@@ -45,7 +45,16 @@ pub trait ConnectionPool<C>: Send + Sync + 'static {
     /// # Errors
     ///
     /// Whatever keeps the pool from lending a connection; the request gets 503.
-    fn lend(&self) -> BoxFuture<'_, Result<Lease<C>, LendError>>;
+    fn lend(&self) -> BoxFuture<'_, Result<Loan<C>, LendError>>;
+
+    /// Makes a connection outside of the pool and its number, driven by the runtime that waits for
+    /// it. Lease mode renews its claims on it: one that a worker's own thread drives would stand still
+    /// with a handler that blocks that thread.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps the database from being reached.
+    fn dedicate(&self) -> BoxFuture<'_, Result<C, LendError>>;
 }
 
 /// Why a pool could not lend a connection.
@@ -71,10 +80,10 @@ impl<C> fmt::Debug for dyn ConnectionPool<C> {
 ///
 /// Both pools take a connection that comes back in a panic for broken, so this makes one, without
 /// its message. Where a panic ends the process, the pool has to look.
-pub(crate) fn discard<C>(lease: Lease<C>) {
+pub(crate) fn discard<C>(loan: Loan<C>) {
     if cfg!(panic = "unwind") {
         let _unwound = catch_unwind(AssertUnwindSafe(move || {
-            let _lease = lease;
+            let _loan = loan;
             resume_unwind(Box::new(()));
         }));
     }

@@ -3,11 +3,13 @@
 //!
 //! No actix types here or below.
 
+pub(crate) mod lease;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod prune;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod statement;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -34,7 +36,7 @@ pub use prune::{Pruner, prune};
             `&mut SyncConnectionWrapper<SqliteConnection>` (feature `sqlite`), \
             and enable the feature of `idem-runtime`"
 )]
-pub trait Backend: Store {}
+pub trait Backend: lease::Leases {}
 
 /// What the order of the steps is written against; out of reach of handlers.
 pub trait Store: AsyncConnection + Sized + 'static {
@@ -43,6 +45,10 @@ pub trait Store: AsyncConnection + Sized + 'static {
 
     /// Whether transactions have a choice of isolation levels.
     const ISOLATION: bool;
+
+    /// The isolation of a step's transaction in lease mode. Its last statement must see an owner that has
+    /// changed since its first one, and must not fail because the lease was renewed.
+    const STEP_ISOLATION: Option<Isolation>;
 
     /// Whether a panic that cannot be caught would follow from a handler's time-out.
     const NEEDS_UNWINDING: bool;
@@ -123,6 +129,8 @@ pub enum Claimed {
     },
     /// Somebody has recorded this key.
     Recorded(Record),
+    /// Somebody has claimed this key in lease mode, for a request with this fingerprint.
+    Pending(Vec<u8>),
     /// Somebody is running the same request.
     InFlight,
     /// Somebody is running another request with this key.

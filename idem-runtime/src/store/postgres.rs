@@ -1,6 +1,7 @@
 //! PostgreSQL: the claim is a pair of advisory locks, the record is the last row of the
 //! transaction and is sent together with COMMIT.
 
+mod lease;
 mod prune;
 
 use diesel::pg::Pg;
@@ -25,6 +26,8 @@ impl Store for AsyncPgConnection {
     type Canceller = CancelToken;
 
     const ISOLATION: bool = true;
+
+    const STEP_ISOLATION: Option<Isolation> = Some(Isolation::ReadCommitted);
 
     const NEEDS_UNWINDING: bool = false;
 
@@ -71,7 +74,10 @@ impl Store for AsyncPgConnection {
         )
         .await;
         match found.optional() {
-            Ok(Some(row)) if row.live => row.record(claim),
+            Ok(Some(row)) if row.live => Ok(match row.claimed(claim)? {
+                Claimed::Recorded(record) => Some(record),
+                _ => None,
+            }),
             Ok(_) => Ok(None),
             Err(error) => {
                 transaction::give_up(connection);
@@ -126,13 +132,10 @@ impl Store for AsyncPgConnection {
 fn judge(claim: &Claim, locked: Option<bool>, found: Option<Row>) -> QueryResult<Claimed> {
     let over_expired = match found {
         Some(row) if row.live => {
-            return Ok(match row.record(claim)? {
-                Some(record) => Claimed::Recorded(record),
-                None => Claimed::InFlight,
-            });
+            return row.claimed(claim);
         }
         Some(row) => {
-            row.record(claim)?;
+            row.check(claim)?;
             true
         }
         None => false,
@@ -221,12 +224,20 @@ struct Row {
 }
 
 impl Row {
-    /// The record, unless the row is still pending.
-    fn record(self, claim: &Claim) -> QueryResult<Option<Record>> {
+    fn check(&self, claim: &Claim) -> QueryResult<()> {
         if *self.scope != *claim.scope || *self.key != *claim.key {
             return Err(foreign_row());
         }
-        Ok(self.status.map(|status| Record {
+        Ok(())
+    }
+
+    /// The record, or whose claim it is while the row is pending.
+    fn claimed(self, claim: &Claim) -> QueryResult<Claimed> {
+        self.check(claim)?;
+        let Some(status) = self.status else {
+            return Ok(Claimed::Pending(self.fingerprint));
+        };
+        Ok(Claimed::Recorded(Record {
             fingerprint: self.fingerprint,
             response: StoredResponse {
                 status: u16::try_from(status).unwrap_or_default(),
@@ -238,25 +249,34 @@ impl Row {
 }
 
 /// Sends the record, behind the removal of the expired one that is in its way.
-///
-/// Only the INSERT tells how it ended: where each commits by itself, it may succeed behind a removal
-/// that failed. `try_join!` matters: an INSERT that was not sent ends it while the removal is pending.
 async fn write(connection: &AsyncPgConnection, record: &NewRecord) -> QueryResult<()> {
-    let id = uuid::Uuid::from_bytes(record.claim.id.row);
-    let make_room = async {
-        if record.over_expired
-            && let Err(error) = DeleteExpired(id).execute(&mut &*connection).await
-        {
-            tracing::warn!(%error, "an expired record could not be removed");
-        }
-        Ok(())
-    };
+    let id = record.claim.id.row;
     let insert = Insert {
-        id,
+        id: uuid::Uuid::from_bytes(id),
         record,
         body: record.stored.response.body.as_deref(),
         status: i16::try_from(record.stored.response.status).unwrap_or_default(),
         retain_ms: record.retain_ms(),
+    };
+    insert_over(connection, id, record.over_expired, insert).await
+}
+
+/// Sends an INSERT, behind the removal of the expired row that is in its way.
+///
+/// Only the INSERT tells how it ended: where each commits by itself, it may succeed behind a removal
+/// that failed. `try_join!` matters: an INSERT that was not sent ends it while the removal is pending.
+async fn insert_over(
+    connection: &AsyncPgConnection,
+    id: [u8; 16],
+    over_expired: bool,
+    insert: impl QueryFragment<Pg> + QueryId + Send,
+) -> QueryResult<()> {
+    let id = uuid::Uuid::from_bytes(id);
+    let make_room = async {
+        if over_expired && let Err(error) = DeleteExpired(id).execute(&mut &*connection).await {
+            tracing::warn!(%error, "an expired record could not be removed");
+        }
+        Ok(())
     };
     let insert = async { insert.execute(&mut &*connection).await };
     try_join!(make_room, insert).map(drop)

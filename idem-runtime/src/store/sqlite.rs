@@ -1,6 +1,8 @@
 //! SQLite: `BEGIN IMMEDIATE` is the claim, since there is one writer. A first look without it lets a
 //! replay pass a running writer. Each phase is one hop to the blocking thread.
 
+mod lease;
+
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::result::{DatabaseErrorKind, Error};
@@ -21,6 +23,8 @@ impl Store for SyncConnectionWrapper<SqliteConnection> {
     type Canceller = ();
 
     const ISOLATION: bool = false;
+
+    const STEP_ISOLATION: Option<Isolation> = None;
 
     const NEEDS_UNWINDING: bool = true;
 
@@ -176,7 +180,7 @@ fn look(connection: &mut SqliteConnection, claim: &Claim) -> QueryResult<Option<
                 body: row.body.map(Into::into),
             },
         }),
-        None => Claimed::InFlight,
+        None => Claimed::Pending(row.fingerprint),
     })))
 }
 

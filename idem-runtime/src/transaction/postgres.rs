@@ -199,6 +199,20 @@ pub(crate) async fn abandon(connection: &mut AsyncPgConnection, canceller: Cance
     give_up(connection);
 }
 
+/// Stops a statement whose connection is gone: its server process would only notice at the end of it.
+pub(crate) fn stop(canceller: CancelToken) {
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(async move {
+            if !matches!(
+                timeout(CLEAN_UP, canceller.cancel_query(NoTls)).await,
+                Ok(Ok(()))
+            ) {
+                tracing::warn!("a statement could not be cancelled");
+            }
+        });
+    }
+}
+
 /// Lets the pool close the connection when it comes back.
 pub(crate) fn give_up(connection: &mut AsyncPgConnection) {
     status(connection).set_in_error();

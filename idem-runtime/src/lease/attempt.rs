@@ -1,0 +1,270 @@
+//! One run of the handler under its lease, and the end that its answer means for the claim.
+//!
+//! No SQL, no claims.
+
+use std::time::Duration;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse};
+use diesel::QueryResult;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+
+use super::holding::{Holding, Word};
+use super::steps::{Fault, Steps};
+use crate::idempotency::Settings;
+use crate::operation::{Keyed, Operation, Refusal};
+use crate::policy::{LeasePolicy, Resume, Unresolved};
+use crate::problem::Problem;
+use crate::reach::{Reach, Unreached};
+use crate::response::{StoredResponse, capture};
+use crate::retry::Retry;
+use crate::store::Backend;
+use crate::store::lease::{self, Held};
+use crate::supervise::{Ran, supervise};
+
+/// How the handler ended.
+enum Ended {
+    /// With an answer that is recorded, and the first one to it.
+    Final(HttpResponse, StoredResponse),
+    /// With an answer that is not recorded. Nobody knows what the outside world has seen.
+    Failed(Refusal),
+    /// With an answer that says that nothing was done.
+    Refused(HttpResponse),
+    /// Its steps are not those that were begun.
+    Changed,
+    /// The claim is not ours any more.
+    Lost,
+    /// The lease could not be renewed.
+    Unrenewed,
+}
+
+/// How long a store that is away is left alone before it is asked again.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Runs the handler, and ends the claim.
+pub(super) async fn run<C, A, F>(
+    operation: &Operation<C>,
+    keyed: &Keyed,
+    lease: LeasePolicy,
+    holding: &Holding,
+    steps: &Steps<C>,
+    arguments: A,
+    handler: F,
+) -> Result<HttpResponse, Refusal>
+where
+    C: Backend,
+    F: AsyncFn(A, &HttpRequest) -> HttpResponse,
+{
+    let ended = handle(operation, holding, arguments, handler).await;
+    let ended = judge(ended, steps.end());
+    match ended {
+        Ended::Final(answer, stored) => record(operation, keyed, holding, answer, stored).await,
+        Ended::Failed(answer) => {
+            operation.tell("failed");
+            if lease.unresolved == Unresolved::Hold {
+                end(operation, holding.held).await;
+            } else {
+                free(operation, lease, holding.held).await;
+            }
+            Err(answer)
+        }
+        Ended::Refused(answer) => {
+            operation.tell("unrecorded");
+            free(operation, lease, holding.held).await;
+            Ok(answer)
+        }
+        Ended::Changed => {
+            end(operation, holding.held).await;
+            Err(operation.unresolved().into())
+        }
+        Ended::Lost => lost(operation, keyed, holding.held).await,
+        Ended::Unrenewed => {
+            operation.tell("unrenewed");
+            Err(Problem::store_unavailable().into())
+        }
+    }
+}
+
+/// The handler's answer with its body, within the time it has, and only as long as the lease is ours.
+async fn handle<C, A, F>(
+    operation: &Operation<C>,
+    holding: &Holding,
+    arguments: A,
+    handler: F,
+) -> Ended
+where
+    C: Backend,
+    F: AsyncFn(A, &HttpRequest) -> HttpResponse,
+{
+    let deadline = Instant::now() + operation.policy.timeout;
+    let running = async {
+        tokio::select! {
+            biased;
+            response = handler(arguments, &operation.request) => Some(response),
+            _ = holding.lost() => None,
+        }
+    };
+    let failed = |problem: Problem| Ended::Failed(problem.in_lease_mode().into());
+    let ran = supervise(deadline, running).await;
+    match holding.word() {
+        Word::Kept => {}
+        Word::Taken => return Ended::Lost,
+        Word::Unrenewed => return Ended::Unrenewed,
+    }
+    let response = match ran {
+        Ran::Finished(Some(response)) => response,
+        Ran::Finished(None) => return Ended::Lost,
+        Ran::Panicked => {
+            tracing::error!(endpoint = operation.endpoint, "the handler panicked");
+            return failed(Problem::handler_failed());
+        }
+        Ran::TimedOut => {
+            tracing::error!(endpoint = operation.endpoint, "the handler timed out");
+            return failed(Problem::timed_out());
+        }
+    };
+    if Retry::is_asked_by(&response) {
+        return Ended::Refused(response);
+    }
+    if !operation.policy.store.records(response.status().as_u16()) {
+        return match says_nothing_was_done(response.status()) {
+            true => Ended::Refused(response),
+            false => Ended::Failed(Refusal::Theirs(response)),
+        };
+    }
+    let captured = capture(
+        response,
+        operation.policy.response_limit,
+        &operation.settings.unreplayed,
+    );
+    match supervise(deadline, captured).await {
+        Ran::Finished(Ok((answer, stored))) => Ended::Final(answer, stored),
+        Ran::Finished(Err(error)) => {
+            tracing::error!(endpoint = operation.endpoint, %error, "response not storable");
+            failed(Problem::response_not_storable())
+        }
+        Ran::Panicked | Ran::TimedOut => {
+            tracing::error!(endpoint = operation.endpoint, "response body did not end");
+            failed(Problem::response_not_storable())
+        }
+    }
+}
+
+/// A handler that answers with a client's error, and has it not recorded, says that it has refused the
+/// request (RFC 9110, section 15.5). After a time-out nobody knows.
+fn says_nothing_was_done(status: StatusCode) -> bool {
+    status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT
+}
+
+/// What a step has found outranks the answer that the handler made of it.
+fn judge(ended: Ended, fault: Option<Fault>) -> Ended {
+    match (fault, ended) {
+        (_, ended @ (Ended::Lost | Ended::Unrenewed)) => ended,
+        (Some(Fault::Lost), _) => Ended::Lost,
+        (Some(Fault::Changed), _) => Ended::Changed,
+        (Some(Fault::Unavailable), _) => Ended::Failed(Problem::store_unavailable().into()),
+        (Some(Fault::Failed), Ended::Failed(answer)) => Ended::Failed(answer),
+        (Some(Fault::Failed), _) => Ended::Failed(Problem::handler_failed().in_lease_mode().into()),
+        (None, ended) => ended,
+    }
+}
+
+/// Writes the record, if the claim is still ours. As long as the lease lasts the store may come back.
+async fn record<C: Backend>(
+    operation: &Operation<C>,
+    keyed: &Keyed,
+    holding: &Holding,
+    answer: HttpResponse,
+    stored: StoredResponse,
+) -> Result<HttpResponse, Refusal> {
+    let (held, retain) = (holding.held, operation.policy.retain);
+    let record = async |connection: &mut C| lease::record(connection, &held, &stored, retain).await;
+    let word = holding.watch();
+    match insist(&operation.settings, &operation.endpoint, &word, record).await {
+        Ok(true) => {
+            operation.tell("executed");
+            Ok(answer)
+        }
+        // An earlier try may have been ours, and its answer lost.
+        Ok(false) if is_recorded_by(operation, held).await? => {
+            operation.tell("executed");
+            Ok(answer)
+        }
+        Ok(false) => lost(operation, keyed, held).await,
+        Err(unreached) => {
+            tracing::error!(
+                endpoint = operation.endpoint,
+                "the response could not be recorded"
+            );
+            Err(Problem::from(unreached).into())
+        }
+    }
+}
+
+async fn is_recorded_by<C: Backend>(
+    operation: &Operation<C>,
+    held: Held,
+) -> Result<bool, Unreached> {
+    let state = async |connection: &mut C| lease::state(connection, held.id).await;
+    let (_, state) = operation.reach().ask(state).await?;
+    Ok(state.is_some_and(|state| state.is_of(&held) && !state.is_pending()))
+}
+
+/// Somebody else has the claim, or has ended it: the late owner's client is told what is known now.
+async fn lost<C: Backend>(
+    operation: &Operation<C>,
+    keyed: &Keyed,
+    held: Held,
+) -> Result<HttpResponse, Refusal> {
+    tracing::warn!(endpoint = operation.endpoint, owner = %held.owner, "the claim was lost");
+    operation.tell("lost");
+    match operation.look(keyed).await? {
+        Some(record) => Ok(operation.answer_from(keyed, &record)?),
+        None => Err(Problem::in_flight().into()),
+    }
+}
+
+/// Lets go of a claim of which nobody need know any more. What steps have finished stays with it, and
+/// so does a request that is to be driven to its end: then only the lease ends.
+async fn free<C: Backend>(operation: &Operation<C>, lease: LeasePolicy, held: Held) {
+    if lease.resume == Resume::Client && let_go(operation, held).await {
+        return;
+    }
+    end(operation, held).await;
+}
+
+/// Forgets the claim, if nothing is left of it.
+pub(super) async fn let_go<C: Backend>(operation: &Operation<C>, held: Held) -> bool {
+    let forget = async |connection: &mut C| lease::forget(connection, &held).await;
+    matches!(operation.reach().ask(forget).await, Ok((_, true)))
+}
+
+/// Ends the lease before its time. If the store is away, it ends in its time.
+async fn end<C: Backend>(operation: &Operation<C>, held: Held) {
+    let end = async |connection: &mut C| lease::end(connection, &held).await;
+    if operation.reach().ask(end).await.is_err() {
+        tracing::warn!(endpoint = operation.endpoint, "a lease is left to run out");
+    }
+}
+
+/// Asks the store again and again, for as long as the lease is kept. Harmless to ask again.
+pub(super) async fn insist<C: Backend, T>(
+    settings: &Settings<C>,
+    endpoint: &str,
+    word: &watch::Receiver<Word>,
+    question: impl AsyncFn(&mut C) -> QueryResult<T>,
+) -> Result<T, Unreached> {
+    loop {
+        match Reach::new(settings, endpoint).ask(&question).await {
+            Ok((_, answer)) => return Ok(answer),
+            Err(unreached) => {
+                let is_stopped = word.has_changed().is_err();
+                if is_stopped || *word.borrow() != Word::Kept {
+                    return Err(unreached);
+                }
+            }
+        }
+        sleep(PAUSE).await;
+    }
+}

@@ -1,0 +1,169 @@
+//! From a named operation to a claim that is committed and ours, new or taken over, or to the word
+//! that it is somebody else's.
+//!
+//! No SQL, no handlers.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::holding::Holding;
+use super::kept;
+use super::steps::Steps;
+use crate::claim::{self, Ours, Patience, Settled};
+use crate::inflight::First;
+use crate::operation::{Keyed, Operation, Refusal};
+use crate::policy::{LeasePolicy, Resume};
+use crate::problem::Problem;
+use crate::store::lease::{self, Held, State};
+use crate::store::{Backend, CommitError, Record};
+
+/// How often somebody else may get in between before this looks like an error.
+const LOSSES: u32 = 5;
+
+/// The word on an operation.
+pub(super) enum Claimed {
+    Ours(Holding),
+    /// There is a record, of whatever fingerprint.
+    Recorded(Arc<Record>),
+}
+
+/// How an attempt to get hold of the claim ended.
+enum Tried {
+    Ours(Holding),
+    /// Somebody else got in between: whoever has the place asks again.
+    Again(First),
+}
+
+/// Claims, or says why not. The steps of a claim that was taken over are told what is finished.
+pub(super) async fn settle<C: Backend>(
+    operation: &Operation<C>,
+    keyed: &Keyed,
+    lease: LeasePolicy,
+    steps: &Steps<C>,
+    patience: &mut Patience,
+) -> Result<Claimed, Refusal> {
+    let mut place = None;
+    for _ in 0..LOSSES {
+        let held = Held {
+            id: keyed.claim.id.row,
+            owner: Uuid::new_v4(),
+            length: lease.length,
+        };
+        let tried = match claim::settle(operation, keyed, place.take(), patience).await? {
+            Settled::Recorded(record) => return Ok(Claimed::Recorded(record)),
+            Settled::Ours(ours) => pend(operation, keyed, lease, held, steps, ours).await?,
+            Settled::Stale(state, first) if state.may_rerun(lease.unresolved) => {
+                take_over(operation, held, steps, &state, first).await?
+            }
+            Settled::Stale(..) => return Err(operation.unresolved().into()),
+        };
+        match tried {
+            Tried::Ours(holding) => return Ok(Claimed::Ours(holding)),
+            Tried::Again(first) => place = Some(first),
+        }
+    }
+    tracing::error!(
+        endpoint = operation.endpoint,
+        "the claim was lost too often"
+    );
+    Err(Problem::store_unavailable().into())
+}
+
+/// Commits the pending row in the transaction of the claim. From then on others find it in the
+/// database, and the place in this process's table is free for who asks next.
+async fn pend<C: Backend>(
+    operation: &Operation<C>,
+    keyed: &Keyed,
+    lease: LeasePolicy,
+    held: Held,
+    steps: &Steps<C>,
+    ours: Ours<C>,
+) -> Result<Tried, Problem> {
+    let (mut connection, over_expired, first) = ours.into_parts();
+    let request = match lease.resume {
+        Resume::Background => Some(kept::write(operation)),
+        Resume::Client => None,
+    };
+    let pending = lease::pending(
+        &keyed.claim,
+        &operation.endpoint,
+        keyed.fingerprint.as_bytes(),
+        &held,
+        lease.unresolved,
+        request,
+        over_expired,
+    );
+    let since = Instant::now();
+    let committed = C::pend(&mut **connection, pending).await;
+    drop(connection);
+    match committed {
+        Ok(()) => {}
+        Err(CommitError::Taken | CommitError::Contended(_)) => return Ok(Tried::Again(first)),
+        Err(error) => {
+            let is_unknown = matches!(error, CommitError::Unknown(_));
+            let error = crate::operation::Chain(&error);
+            tracing::error!(endpoint = operation.endpoint, %error, "not claimed");
+            if !is_unknown || !is_ours(operation, held).await? {
+                return Err(Problem::store_unavailable());
+            }
+        }
+    }
+    let holding = hold(operation, held, since, steps, None).await?;
+    first.elsewhere();
+    Ok(Tried::Ours(holding))
+}
+
+/// Whether a claim whose COMMIT was not answered is there.
+async fn is_ours<C: Backend>(operation: &Operation<C>, held: Held) -> Result<bool, Problem> {
+    let state = async |connection: &mut C| lease::state(connection, held.id).await;
+    let (_, state) = operation.reach().ask(state).await?;
+    Ok(state.is_some_and(|state| state.is_of(&held)))
+}
+
+async fn take_over<C: Backend>(
+    operation: &Operation<C>,
+    held: Held,
+    steps: &Steps<C>,
+    stale: &State,
+    first: First,
+) -> Result<Tried, Problem> {
+    let Some(owner) = stale.owner() else {
+        return Err(operation.unresolved());
+    };
+    let since = Instant::now();
+    let take = async |connection: &mut C| lease::take_over(connection, &held, owner).await;
+    let (connection, taken) = operation.reach().ask(take).await?;
+    drop(connection);
+    match taken {
+        Some(finished) => {
+            operation.tell("taken over");
+            let holding = hold(operation, held, since, steps, finished).await?;
+            first.elsewhere();
+            Ok(Tried::Ours(holding))
+        }
+        None => Ok(Tried::Again(first)),
+    }
+}
+
+/// Lets the heartbeat keep the claim, and the steps begin.
+async fn hold<C: Backend>(
+    operation: &Operation<C>,
+    held: Held,
+    since: Instant,
+    steps: &Steps<C>,
+    finished: Option<String>,
+) -> Result<Holding, Problem> {
+    match operation.settings.heart.keep(held, since) {
+        Ok(holding) => {
+            steps.begin(&holding, finished.as_deref());
+            Ok(holding)
+        }
+        Err(error) => {
+            tracing::error!(endpoint = operation.endpoint, %error, "no thread for the heartbeat");
+            super::attempt::let_go(operation, held).await;
+            Err(Problem::store_unavailable())
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! The steps of an operation: each is done once, and its result is remembered with the claim, so that
+//! a handler that is run again does not repeat what is finished.
+//!
+//! No SQL, no decisions about the operation.
+
+mod error;
+mod log;
+mod transaction;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpMessage, HttpRequest};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::watch;
+
+pub use error::StepError;
+pub(crate) use log::{Finished, finished};
+
+use super::holding::{Holding, Word};
+use crate::idempotency::Settings;
+use crate::key::IdempotencyKey;
+use crate::operation::{Keyed, Operation};
+use crate::problem::{Problem, ProblemError};
+use crate::reach::Reach;
+use crate::store::Backend;
+use crate::store::lease::{self, Held};
+use log::{Asked, Log};
+
+/// The steps of a handler in lease mode, as an extractor.
+///
+/// A step is done once for an operation, whatever happens to the process in between: when the handler
+/// is run again, by a retry or by the completion worker, a finished step answers from its record. So a
+/// handler must ask for its steps in the same order every time, and what is between them must have no
+/// effect.
+///
+/// Steps run one after another. The names are checked: one that is asked for again in the same run,
+/// or that is not the one that the first run asked for at this place, is an error. If the code of a
+/// handler is changed so that its steps have other names, operations that were begun by the old code are
+/// not run by the new one: they stay unresolved.
+///
+/// ```
+/// # #[cfg(feature = "postgres")]
+/// # mod example {
+/// use actix_web::{HttpResponse, post, web};
+/// use diesel_async::RunQueryDsl;
+/// use idem_runtime::{StepError, Steps, idempotent};
+/// # use diesel::prelude::*;
+/// # diesel::table! { orders (id) { id -> BigInt, charge -> Text } }
+/// # #[derive(serde::Deserialize)] pub struct NewOrder { card: String }
+/// # #[derive(Debug)] pub enum OrderError { Step(StepError), Database(diesel::result::Error) }
+/// # impl std::fmt::Display for OrderError {
+/// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str("failed") }
+/// # }
+/// # impl actix_web::ResponseError for OrderError {}
+/// # impl From<StepError> for OrderError { fn from(e: StepError) -> Self { Self::Step(e) } }
+/// # impl From<diesel::result::Error> for OrderError { fn from(e: diesel::result::Error) -> Self { Self::Database(e) } }
+/// # async fn charge(_: &str, _: String) -> Result<String, OrderError> { Ok(String::new()) }
+///
+/// #[post("/orders")]
+/// #[idempotent(mode = "lease", lease = "2m", unresolved = "rerun")]
+/// async fn create_order(order: web::Json<NewOrder>, steps: Steps) -> Result<HttpResponse, OrderError> {
+///     let charged: String = steps
+///         .call("charge", async |key| charge(&order.card, key).await)
+///         .await?;
+///     let id: i64 = steps
+///         .transaction("order", async |conn| {
+///             diesel::insert_into(orders::table)
+///                 .values(orders::charge.eq(&charged))
+///                 .returning(orders::id)
+///                 .get_result(conn)
+///                 .await
+///                 .map_err(OrderError::from)
+///         })
+///         .await?;
+///     Ok(HttpResponse::Created().json(id))
+/// }
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// Outside of a handler in lease mode the extractor answers 500 with the problem
+/// `idempotency-misconfigured`, as it does where the application's backend is not `C`.
+pub struct Steps<C>(Rc<Inner<C>>);
+
+struct Inner<C> {
+    settings: Arc<Settings<C>>,
+    endpoint: String,
+    key: IdempotencyKey,
+    run: RefCell<Option<Run>>,
+}
+
+/// One run of the handler, under its claim.
+struct Run {
+    held: Held,
+    word: watch::Receiver<Word>,
+    log: Log,
+    fault: Option<Fault>,
+}
+
+/// What a step has found that decides how its run ends, whatever the handler makes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The claim is not ours any more.
+    Lost,
+    /// These are not the steps that were begun.
+    Changed,
+    /// The store did not take what a step has done.
+    Unavailable,
+    /// The step is wrong in itself, or its transaction failed.
+    Failed,
+}
+
+impl<C> Clone for Steps<C> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<C> std::fmt::Debug for Steps<C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Steps(..)")
+    }
+}
+
+impl<C: Backend> FromRequest for Steps<C> {
+    type Error = ProblemError;
+    type Future = std::future::Ready<Result<Self, Self::Error>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let steps = request.extensions().get::<Self>().cloned();
+        std::future::ready(steps.ok_or_else(|| {
+            tracing::error!(
+                "`Steps<{}>` outside of a handler in lease mode on that backend",
+                std::any::type_name::<C>()
+            );
+            ProblemError::new(Problem::misconfigured(), request)
+        }))
+    }
+}
+
+impl<C: Backend> Steps<C> {
+    /// Calls the outside world, with a key for it that is the same for every attempt:
+    /// [`IdempotencyKey::derive`] of the step's name. The result is remembered as JSON.
+    ///
+    /// If the process dies behind the call and before its result is remembered, the call is made again
+    /// with the same key when the operation is run again: the other side must know that key.
+    ///
+    /// # Errors
+    ///
+    /// The call's own error, of which nothing is remembered: the step may be asked for again.
+    /// [`StepError`] otherwise.
+    pub async fn call<T, E>(
+        &self,
+        name: &str,
+        call: impl AsyncFnOnce(String) -> Result<T, E>,
+    ) -> Result<T, E>
+    where
+        T: Serialize + DeserializeOwned,
+        E: From<StepError>,
+    {
+        let step = match self.ask(name)? {
+            Turn::Finished(value) => return Ok(value),
+            Turn::Ours(step) => step,
+        };
+        let value = call(self.0.key.derive(name)).await?;
+        let line = self.line(name, &value)?;
+        self.remember(name, &line).await?;
+        step.finished();
+        Ok(value)
+    }
+
+    /// Asks for a step: its result, if it is finished, or the turn to do it.
+    fn ask<T: DeserializeOwned>(&self, name: &str) -> Result<Turn<'_, T, C>, StepError> {
+        let mut run = self.0.run.borrow_mut();
+        let Some(run) = run.as_mut() else {
+            return Err(StepError::NotRunning);
+        };
+        if *run.word.borrow() != Word::Kept {
+            return Err(run.blame(Fault::Lost, StepError::Lost));
+        }
+        // Once these have happened, no later step may go on as if they had not.
+        match run.fault {
+            Some(Fault::Lost) => return Err(StepError::Lost),
+            Some(Fault::Unavailable) => return Err(StepError::Unavailable),
+            Some(Fault::Changed | Fault::Failed) | None => {}
+        }
+        match run.log.ask(name) {
+            Ok(Asked::Finished(json)) => match serde_json::from_str(&json) {
+                Ok(value) => Ok(Turn::Finished(value)),
+                Err(source) => Err(run.blame(Fault::Changed, StepError::unreadable(name, source))),
+            },
+            Ok(Asked::New) => Ok(Turn::Ours(Step { steps: self })),
+            Err(error @ StepError::Changed { .. }) => Err(run.blame(Fault::Changed, error)),
+            Err(error) => Err(run.blame(Fault::Failed, error)),
+        }
+    }
+
+    fn line(&self, name: &str, value: &impl Serialize) -> Result<String, StepError> {
+        log::line(name, value)
+            .map_err(|source| self.blame(Fault::Failed, StepError::unserializable(name, source)))
+    }
+
+    /// Writes a finished step by itself. As long as the lease lasts the store may come back.
+    async fn remember(&self, name: &str, line: &str) -> Result<(), StepError> {
+        let (held, word) = self.run()?;
+        let finish = async |connection: &mut C| lease::finish_step(connection, &held, line).await;
+        let written = super::attempt::insist(&self.0.settings, &self.0.endpoint, &word, finish);
+        match written.await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.blame(Fault::Lost, StepError::Lost)),
+            Err(_) => {
+                tracing::error!(
+                    endpoint = self.0.endpoint,
+                    step = name,
+                    "a step's result is lost"
+                );
+                Err(self.blame(Fault::Unavailable, StepError::Unavailable))
+            }
+        }
+    }
+
+    fn run(&self) -> Result<(Held, watch::Receiver<Word>), StepError> {
+        let run = self.0.run.borrow();
+        let run = run.as_ref().ok_or(StepError::NotRunning)?;
+        Ok((run.held, run.word.clone()))
+    }
+
+    fn blame(&self, fault: Fault, error: StepError) -> StepError {
+        match self.0.run.borrow_mut().as_mut() {
+            Some(run) => run.blame(fault, error),
+            None => error,
+        }
+    }
+
+    fn reach(&self) -> Reach<'_, C> {
+        Reach::new(&self.0.settings, &self.0.endpoint)
+    }
+
+    /// Those of one request, not yet under a claim.
+    pub(super) fn new(operation: &Operation<C>, keyed: &Keyed) -> Self {
+        Self(Rc::new(Inner {
+            settings: Arc::clone(&operation.settings),
+            endpoint: operation.endpoint.clone(),
+            key: IdempotencyKey {
+                key: Arc::clone(&keyed.claim.key),
+                scope: Arc::clone(&keyed.claim.scope),
+            },
+            run: RefCell::default(),
+        }))
+    }
+
+    /// The claim is ours, and these steps are finished.
+    pub(super) fn begin(&self, holding: &Holding, finished: Option<&str>) {
+        self.0.run.replace(Some(Run {
+            held: holding.held,
+            word: holding.watch(),
+            log: Log::read(finished.unwrap_or_default()),
+            fault: None,
+        }));
+    }
+
+    /// The run is over: what it found, and whether it has asked for all that was finished.
+    pub(super) fn end(&self) -> Option<Fault> {
+        let run = self.0.run.take()?;
+        match run.log.left_out() {
+            Some(step) if run.fault.is_none() => {
+                tracing::error!(
+                    endpoint = self.0.endpoint,
+                    step,
+                    "a finished step was not asked for"
+                );
+                Some(Fault::Changed)
+            }
+            _ => run.fault,
+        }
+    }
+}
+
+impl Run {
+    fn blame(&mut self, fault: Fault, error: StepError) -> StepError {
+        // The first one that is for good stays.
+        if matches!(self.fault, None | Some(Fault::Failed)) {
+            self.fault = Some(fault);
+        }
+        error
+    }
+}
+
+enum Turn<'a, T, C> {
+    Finished(T),
+    Ours(Step<'a, C>),
+}
+
+/// The turn to do a step. Dropping it says that nothing of it is finished.
+struct Step<'a, C> {
+    steps: &'a Steps<C>,
+}
+
+impl<C> Step<'_, C> {
+    fn finished(self) {
+        if let Some(run) = self.steps.0.run.borrow_mut().as_mut() {
+            run.log.finish();
+            // It was the same step that had failed before.
+            if run.fault == Some(Fault::Failed) {
+                run.fault = None;
+            }
+        }
+    }
+}
+
+impl<C> Drop for Step<'_, C> {
+    fn drop(&mut self) {
+        if let Some(run) = self.steps.0.run.borrow_mut().as_mut() {
+            run.log.leave();
+        }
+    }
+}

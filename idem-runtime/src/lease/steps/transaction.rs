@@ -1,0 +1,139 @@
+//! A step that is database work: one transaction that also writes the step's record, if the claim is
+//! still ours.
+//!
+//! No SQL.
+
+use diesel::QueryResult;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{Fault, StepError, Steps, Turn, finished};
+use crate::operation::Chain;
+use crate::pool::Loan;
+use crate::store::lease;
+use crate::store::{Backend, CommitError};
+
+/// A connection with the step's transaction open on it. If the handler is dropped in the middle of it,
+/// its statement is stopped, and the pool closes the connection.
+struct Open<C: Backend> {
+    connection: Loan<C>,
+    canceller: Option<C::Canceller>,
+}
+
+impl<C: Backend> Drop for Open<C> {
+    fn drop(&mut self) {
+        if let Some(canceller) = self.canceller.take() {
+            C::stop(canceller);
+        }
+    }
+}
+
+impl<C: Backend> Steps<C> {
+    /// Works in the database, in one transaction that also remembers the result. It commits only if the
+    /// claim is still ours: the work of a handler that has lost it is rolled back.
+    ///
+    /// The transaction is READ COMMITTED (on SQLite, as always, alone), on a connection of the pool that
+    /// is held for the step only. An error of the work rolls it back.
+    ///
+    /// # Errors
+    ///
+    /// The work's own error; the step may be asked for again. [`StepError`] otherwise.
+    pub async fn transaction<T, E>(
+        &self,
+        name: &str,
+        work: impl AsyncFnOnce(&mut C) -> Result<T, E>,
+    ) -> Result<T, E>
+    where
+        T: Serialize + DeserializeOwned,
+        E: From<StepError>,
+    {
+        let step = match self.ask(name)? {
+            Turn::Finished(value) => return Ok(value),
+            Turn::Ours(step) => step,
+        };
+        let mut open = self.open().await?;
+        let value = match work(&mut **open.connection).await {
+            Ok(value) => value,
+            Err(error) => {
+                open.roll_back().await;
+                return Err(error);
+            }
+        };
+        let line = match self.line(name, &value) {
+            Ok(line) => line,
+            Err(error) => {
+                open.roll_back().await;
+                return Err(error.into());
+            }
+        };
+        self.commit(name, &line, open).await?;
+        step.finished();
+        Ok(value)
+    }
+
+    async fn open(&self) -> Result<Open<C>, StepError> {
+        let begin = async |connection: &mut C| C::begin(connection, C::STEP_ISOLATION).await;
+        match self.reach().ask(begin).await {
+            Ok((connection, ())) => Ok(Open {
+                canceller: Some(C::canceller(&connection)),
+                connection,
+            }),
+            Err(_) => Err(self.blame(Fault::Unavailable, StepError::Unavailable)),
+        }
+    }
+
+    async fn commit(&self, name: &str, line: &str, mut open: Open<C>) -> Result<(), StepError> {
+        let (held, _) = self.run()?;
+        let rolled_back = |source| {
+            let step = name.to_owned();
+            self.blame(Fault::Failed, StepError::RolledBack { step, source })
+        };
+        match lease::finish_step(&mut **open.connection, &held, line).await {
+            Ok(true) => {}
+            Ok(false) => {
+                open.roll_back().await;
+                return Err(self.blame(Fault::Lost, StepError::Lost));
+            }
+            Err(error) => {
+                open.roll_back().await;
+                return Err(rolled_back(CommitError::RolledBack(error)));
+            }
+        }
+        let committed = C::commit(&mut **open.connection).await;
+        open.canceller = None;
+        drop(open);
+        match committed {
+            Ok(()) => Ok(()),
+            Err(error @ CommitError::Unknown(_)) => {
+                let error = Chain(&error);
+                tracing::error!(endpoint = self.0.endpoint, step = name, %error, "not committed");
+                self.is_finished(name).await
+            }
+            Err(error) => Err(rolled_back(error)),
+        }
+    }
+
+    /// Whether a step is finished whose COMMIT was not answered. If not, it may still become so while
+    /// this run goes on, which therefore ends.
+    async fn is_finished(&self, name: &str) -> Result<(), StepError> {
+        let (held, word) = self.run()?;
+        let steps = async |connection: &mut C| lease::steps(connection, &held).await;
+        let found = super::super::attempt::insist(&self.0.settings, &self.0.endpoint, &word, steps);
+        let text = found.await.ok().flatten().unwrap_or_default();
+        match finished(&text).any(|done| done.step == name) {
+            true => Ok(()),
+            false => Err(self.blame(Fault::Unavailable, StepError::Unavailable)),
+        }
+    }
+}
+
+impl<C: Backend> Open<C> {
+    /// A connection that cannot roll back is closed by its pool.
+    async fn roll_back(mut self) {
+        let rolled_back: QueryResult<()> = C::rollback(&mut **self.connection).await;
+        self.canceller = None;
+        if let Err(error) = rolled_back {
+            tracing::warn!(%error, "rollback failed");
+        }
+    }
+}

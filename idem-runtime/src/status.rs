@@ -1,0 +1,108 @@
+//! The status resource: where a caller whose duplicate was accepted finds out what became of the
+//! operation.
+//!
+//! No SQL.
+
+use std::sync::Arc;
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{LOCATION, RETRY_AFTER};
+use actix_web::{HttpRequest, HttpResponse, Resource, web};
+
+use crate::idempotency::{BuildError, Idempotency, Settings};
+use crate::operation::Refusal;
+use crate::policy::Unresolved;
+use crate::problem::{Problem, RETRY_AFTER_SECONDS};
+use crate::reach::Reach;
+use crate::response::replay;
+use crate::store::{Backend, lease};
+
+/// The path without a slash at its end.
+pub(crate) fn checked(path: String) -> Result<String, BuildError> {
+    let trimmed = path.trim_end_matches('/');
+    let is_path = trimmed.starts_with('/')
+        && trimmed
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte));
+    match is_path {
+        true => Ok(trimmed.to_owned()),
+        false => Err(BuildError::StatusPath(path)),
+    }
+}
+
+/// 202: the operation is running, and this is where its answer will be.
+pub(crate) fn accepted(path: &str, id: [u8; 16]) -> HttpResponse {
+    HttpResponse::Accepted()
+        .insert_header((LOCATION, format!("{path}/{}", hex::encode(id))))
+        .insert_header((RETRY_AFTER, RETRY_AFTER_SECONDS))
+        .finish()
+}
+
+impl<C: Backend> Idempotency<C> {
+    /// The resource that tells what became of an operation whose duplicate was answered with 202: for
+    /// `App::service`, at the path that [`status_path`](crate::Builder::status_path) says.
+    ///
+    /// `GET` answers 202 with `Retry-After` while the operation is running, and then with the recorded
+    /// response. Who is not the caller of the operation gets 404, like who asks for one that is not there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[cfg(feature = "postgres")]
+    /// # fn app(idempotency: idem_runtime::Idempotency<diesel_async::AsyncPgConnection>) {
+    /// use actix_web::{App, web};
+    ///
+    /// let app = App::new()
+    ///     .app_data(web::Data::new(idempotency.clone()))
+    ///     .service(idempotency.status_resource());
+    /// # let _ = app;
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn status_resource(&self) -> Resource {
+        let settings = Arc::clone(self.settings());
+        let path = settings.status_path.as_deref().unwrap_or("/operations");
+        web::resource(format!("{path}/{{operation}}")).route(web::get().to(
+            move |request: HttpRequest, id: web::Path<String>| {
+                let settings = Arc::clone(&settings);
+                async move {
+                    match status(&settings, &request, &id).await {
+                        Ok(response) | Err(Refusal::Theirs(response)) => response,
+                        Err(Refusal::Ours(problem)) => problem.respond(&settings.problem_base),
+                    }
+                }
+            },
+        ))
+    }
+}
+
+async fn status<C: Backend>(
+    settings: &Settings<C>,
+    request: &HttpRequest,
+    id: &str,
+) -> Result<HttpResponse, Refusal> {
+    let mut row = [0; 16];
+    hex::decode_to_slice(id, &mut row).map_err(|_| Problem::operation_unknown())?;
+    let look = async |connection: &mut C| lease::state(connection, row).await;
+    let (connection, state) = Reach::new(settings, "status")
+        .ask(look)
+        .await
+        .map_err(Problem::from)?;
+    drop(connection);
+    let state = state.ok_or_else(Problem::operation_unknown)?;
+    if !state.live || !settings.resolvers.is_of(&state.scope, request).await? {
+        return Err(Problem::operation_unknown().into());
+    }
+    let may_rerun = state.may_rerun(Unresolved::Rerun);
+    let ended = state.ended;
+    match state.response() {
+        Some(recorded) => replay(&recorded, &settings.replayed_header).map_err(|error| {
+            tracing::error!(%error, "a record cannot be replayed");
+            Problem::store_unavailable().into()
+        }),
+        None if ended && !may_rerun => Err(Problem::unresolved().into()),
+        None => Ok(HttpResponse::build(StatusCode::ACCEPTED)
+            .insert_header((RETRY_AFTER, RETRY_AFTER_SECONDS))
+            .finish()),
+    }
+}

@@ -1,0 +1,455 @@
+//! The statements of lease mode. A pending row is a claim; each statement that changes one names its
+//! owner, and what it did not find it has not changed: somebody else holds the claim, or it is over.
+//!
+//! No SQL of one backend, no decisions about what a row means for a request.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::web::Bytes;
+use diesel::QueryResult;
+use diesel::prelude::Queryable;
+use uuid::Uuid;
+
+use super::statement::{Piece, StateQuery, Statement, StepsQuery, UnresolvedQuery, statement};
+use super::{Claim, CommitError, Store};
+use crate::policy::Unresolved;
+use crate::response::StoredResponse;
+
+/// What lease mode asks of a backend.
+pub trait Leases: Store {
+    /// Writes a pending row into the transaction that a claim has opened, and commits.
+    fn pend(
+        connection: &mut Self,
+        pending: Pending,
+    ) -> impl Future<Output = Result<(), CommitError>>;
+
+    /// Runs one statement, in the open transaction or by itself, and says how many rows it changed.
+    fn execute(
+        connection: &mut Self,
+        statement: Statement,
+    ) -> impl Future<Output = QueryResult<usize>>;
+
+    fn steps(
+        connection: &mut Self,
+        query: StepsQuery,
+    ) -> impl Future<Output = QueryResult<Vec<Option<String>>>>;
+
+    fn states(
+        connection: &mut Self,
+        query: StateQuery,
+    ) -> impl Future<Output = QueryResult<Vec<State>>>;
+
+    fn unresolved(
+        connection: &mut Self,
+        query: UnresolvedQuery,
+    ) -> impl Future<Output = QueryResult<Vec<UnresolvedRow>>>;
+
+    /// Stops, from elsewhere, the statement of a step that was dropped in the middle of it.
+    fn stop(canceller: Self::Canceller);
+}
+
+/// Who holds a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) id: [u8; 16],
+    /// The fencing token.
+    pub(crate) owner: Uuid,
+    /// How long the claim is trusted without a renewal.
+    pub(crate) length: Duration,
+}
+
+/// A pending row to be written.
+#[derive(Debug)]
+pub struct Pending {
+    pub(crate) id: [u8; 16],
+    pub(crate) insert: Statement,
+    pub(crate) over_expired: bool,
+}
+
+/// What is to be known of a row besides its record.
+#[derive(Debug, Queryable)]
+pub struct State {
+    pub(crate) scope: String,
+    pub(crate) owner: Option<Vec<u8>>,
+    /// What the claim said of the case that its lease runs out; NULL is `hold`.
+    unresolved: Option<String>,
+    /// Whether the lease has run out. Without one it never does.
+    pub(crate) ended: bool,
+    /// Whether the record, if there is one, is still honoured.
+    pub(crate) live: bool,
+    status: Option<i32>,
+    headers: Option<String>,
+    body: Option<Vec<u8>>,
+}
+
+impl State {
+    pub(crate) fn owner(&self) -> Option<[u8; 16]> {
+        self.owner.as_deref()?.try_into().ok()
+    }
+
+    pub(crate) fn is_of(&self, held: &Held) -> bool {
+        self.owner.as_deref() == Some(held.owner.as_bytes())
+    }
+
+    /// Whether an ended claim may be taken over, by an endpoint with this rule.
+    pub(crate) fn may_rerun(&self, rule: Unresolved) -> bool {
+        match self.unresolved.as_deref() {
+            Some(RELEASED) => true,
+            Some(RERUN) => rule == Unresolved::Rerun,
+            _ => false,
+        }
+    }
+
+    pub(crate) fn is_pending(&self) -> bool {
+        self.status.is_none()
+    }
+
+    /// The recorded response, unless the row is pending.
+    pub(crate) fn response(self) -> Option<StoredResponse> {
+        self.status.map(|status| StoredResponse {
+            status: u16::try_from(status).unwrap_or_default(),
+            headers: self.headers.unwrap_or_default(),
+            body: self.body.map(Into::into),
+        })
+    }
+}
+
+/// A row whose lease has run out.
+#[derive(Debug, Queryable)]
+pub struct UnresolvedRow {
+    pub(crate) scope: String,
+    pub(crate) key: String,
+    pub(crate) endpoint: String,
+    pub(crate) owner: Option<Vec<u8>>,
+    unresolved: Option<String>,
+    pub(crate) steps: Option<String>,
+    pub(crate) request: Option<Vec<u8>>,
+    pub(crate) attempts: i64,
+    /// Milliseconds since the lease ended.
+    pub(crate) since: i64,
+}
+
+impl UnresolvedRow {
+    pub(crate) fn rule(&self) -> Unresolved {
+        match self.unresolved.as_deref() {
+            Some(RERUN | RELEASED) => Unresolved::Rerun,
+            _ => Unresolved::Hold,
+        }
+    }
+}
+
+const NULL: Piece = Piece::Sql("NULL");
+
+const RERUN: &str = "rerun";
+/// Somebody has said that the operation may be run again although steps of it are finished.
+const RELEASED: &str = "released";
+
+/// The pending row of a new claim.
+pub(crate) fn pending(
+    claim: &Claim,
+    endpoint: &str,
+    fingerprint: &[u8],
+    held: &Held,
+    rule: Unresolved,
+    request: Option<Bytes>,
+    over_expired: bool,
+) -> Pending {
+    let insert = statement![
+        "INSERT INTO idempotency_keys (id, scope, key, endpoint, fingerprint, owner, \
+         lease_expires_at, unresolved, request) VALUES (",
+        held.id,
+        ", ",
+        Piece::Text(Arc::clone(&claim.scope)),
+        ", ",
+        Piece::Text(Arc::clone(&claim.key)),
+        ", ",
+        Piece::Text(endpoint.into()),
+        ", ",
+        Piece::Bytes(Bytes::copy_from_slice(fingerprint)),
+        ", ",
+        held.owner,
+        ", ",
+        Piece::later(held.length),
+        ", ",
+        match rule {
+            Unresolved::Hold => "'hold'",
+            Unresolved::Rerun => "'rerun'",
+        },
+        ", ",
+        request.map_or(NULL, Piece::Bytes),
+        ")",
+    ];
+    Pending {
+        id: held.id,
+        insert,
+        over_expired,
+    }
+}
+
+/// Which row: still pending, and still theirs.
+fn held_by(held: &Held) -> Statement {
+    statement![
+        " WHERE id = ",
+        held.id,
+        " AND owner = ",
+        held.owner,
+        " AND status IS NULL"
+    ]
+}
+
+/// Which row: still pending, still the one that was seen, and nobody is trusted to be working on it.
+fn ended(id: [u8; 16], owner: [u8; 16]) -> Statement {
+    statement![
+        " WHERE id = ",
+        id,
+        " AND owner = ",
+        owner,
+        " AND status IS NULL AND lease_expires_at <= ",
+        Piece::Now
+    ]
+}
+
+/// Makes a claim that has run out ours, and gives what its steps have left. What its former owner
+/// commits later finds another owner; what it has committed until now is seen.
+pub(crate) async fn take_over<C: Leases>(
+    connection: &mut C,
+    held: &Held,
+    stale: [u8; 16],
+) -> QueryResult<Option<Option<String>>> {
+    let take = statement![
+        "UPDATE idempotency_keys SET owner = ",
+        held.owner,
+        ", lease_expires_at = ",
+        Piece::later(held.length),
+        ended(held.id, stale),
+        " RETURNING steps",
+    ];
+    Ok(C::steps(connection, StepsQuery(take)).await?.pop())
+}
+
+/// Trusts the claim anew, from now on.
+pub(crate) async fn renew<C: Leases>(connection: &mut C, held: &Held) -> QueryResult<bool> {
+    let renew = statement![
+        "UPDATE idempotency_keys SET lease_expires_at = ",
+        Piece::later(held.length),
+        held_by(held),
+    ];
+    changed(C::execute(connection, renew).await)
+}
+
+/// Writes the response, and with that ends the claim.
+pub(crate) async fn record<C: Leases>(
+    connection: &mut C,
+    held: &Held,
+    response: &StoredResponse,
+    retain: Duration,
+) -> QueryResult<bool> {
+    let record = statement![recorded(response, retain), held_by(held)];
+    changed(C::execute(connection, record).await)
+}
+
+/// The kept request has done its duty, and goes.
+fn recorded(response: &StoredResponse, retain: Duration) -> Statement {
+    statement![
+        "UPDATE idempotency_keys SET status = ",
+        Piece::Number(response.status.into()),
+        ", headers = ",
+        Piece::Text(response.headers.as_str().into()),
+        ", body = ",
+        response.body.clone().map_or(NULL, Piece::Bytes),
+        ", recorded_at = ",
+        Piece::Now,
+        ", expires_at = ",
+        Piece::later(retain),
+        ", lease_expires_at = NULL, request = NULL",
+    ]
+}
+
+/// Adds a finished step. In a transaction this is also the proof that it is the owner's.
+pub(crate) async fn finish_step<C: Leases>(
+    connection: &mut C,
+    held: &Held,
+    line: &str,
+) -> QueryResult<bool> {
+    let finish = statement![
+        "UPDATE idempotency_keys SET steps = coalesce(steps, '') || ",
+        Piece::Text(line.into()),
+        held_by(held),
+    ];
+    changed(C::execute(connection, finish).await)
+}
+
+/// What the finished steps of a claim that is ours have left.
+pub(crate) async fn steps<C: Leases>(
+    connection: &mut C,
+    held: &Held,
+) -> QueryResult<Option<String>> {
+    let steps = statement!["SELECT steps FROM idempotency_keys", held_by(held)];
+    Ok(C::steps(connection, StepsQuery(steps))
+        .await?
+        .pop()
+        .flatten())
+}
+
+/// Forgets a claim of which nothing is left: no finished step, no request to be run again.
+pub(crate) async fn forget<C: Leases>(connection: &mut C, held: &Held) -> QueryResult<bool> {
+    let forget = statement![
+        "DELETE FROM idempotency_keys",
+        held_by(held),
+        " AND steps IS NULL AND request IS NULL",
+    ];
+    changed(C::execute(connection, forget).await)
+}
+
+/// Ends the lease before its time: nobody is working on the operation any more.
+pub(crate) async fn end<C: Leases>(connection: &mut C, held: &Held) -> QueryResult<bool> {
+    let end = statement![
+        "UPDATE idempotency_keys SET lease_expires_at = ",
+        Piece::Now,
+        held_by(held),
+    ];
+    changed(C::execute(connection, end).await)
+}
+
+/// What is to be known of one row.
+pub(crate) async fn state<C: Leases>(
+    connection: &mut C,
+    id: [u8; 16],
+) -> QueryResult<Option<State>> {
+    let state = statement![
+        "SELECT scope, ",
+        Piece::BytesOfId("owner"),
+        ", unresolved, coalesce(lease_expires_at <= ",
+        Piece::Now,
+        ", false), coalesce(expires_at > ",
+        Piece::Now,
+        ", true), CAST(status AS integer), headers, body FROM idempotency_keys WHERE id = ",
+        id,
+    ];
+    Ok(C::states(connection, StateQuery(state)).await?.pop())
+}
+
+/// Which operations a worker is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Duty {
+    /// Those that a retry may run again, and whose request is kept.
+    Complete,
+    /// All others, save those that somebody has already released.
+    Reconcile,
+}
+
+impl Duty {
+    fn condition(self) -> &'static str {
+        match self {
+            Self::Complete => "unresolved <> 'hold' AND request IS NOT NULL",
+            Self::Reconcile => {
+                "(coalesce(unresolved, 'hold') = 'hold' OR unresolved = 'rerun' AND request IS NULL)"
+            }
+        }
+    }
+}
+
+/// The longest pause between two looks of a worker at an operation.
+const LONGEST_PAUSE: Duration = Duration::from_secs(600);
+
+/// Takes unresolved operations that are due, the longest unresolved first, and puts each off, twice
+/// as long each time: several workers share them.
+pub(crate) async fn due<C: Leases>(
+    connection: &mut C,
+    duty: Duty,
+    pause: Duration,
+    limit: u32,
+) -> QueryResult<Vec<UnresolvedRow>> {
+    let pause = statement![
+        "CASE WHEN coalesce(attempts, 0) < 10 THEN ",
+        Piece::milliseconds(pause.min(LONGEST_PAUSE)),
+        " * (1 << coalesce(attempts, 0)) ELSE ",
+        Piece::milliseconds(LONGEST_PAUSE),
+        " END",
+    ];
+    let ids = statement![
+        "SELECT id FROM idempotency_keys WHERE status IS NULL AND lease_expires_at <= ",
+        Piece::Now,
+        " AND coalesce(next_attempt_at <= ",
+        Piece::Now,
+        ", true) AND ",
+        duty.condition(),
+        " ORDER BY lease_expires_at LIMIT ",
+        Piece::Number(limit.into()),
+        Piece::SkipLocked,
+    ];
+    let due = statement![
+        "UPDATE idempotency_keys SET attempts = coalesce(attempts, 0) + 1, next_attempt_at = ",
+        Piece::Later(pause),
+        " WHERE id",
+        Piece::OneOf(ids),
+        " AND status IS NULL RETURNING ",
+        unresolved_columns(),
+    ];
+    C::unresolved(connection, UnresolvedQuery(due)).await
+}
+
+/// The unresolved operations, the longest unresolved first.
+pub(crate) async fn unresolved<C: Leases>(
+    connection: &mut C,
+    limit: u32,
+) -> QueryResult<Vec<UnresolvedRow>> {
+    let unresolved = statement![
+        "SELECT ",
+        unresolved_columns(),
+        " FROM idempotency_keys WHERE status IS NULL AND lease_expires_at <= ",
+        Piece::Now,
+        " ORDER BY lease_expires_at LIMIT ",
+        Piece::Number(limit.into()),
+    ];
+    C::unresolved(connection, UnresolvedQuery(unresolved)).await
+}
+
+fn unresolved_columns() -> Statement {
+    statement![
+        "scope, key, endpoint, ",
+        Piece::BytesOfId("owner"),
+        ", unresolved, steps, request, CAST(coalesce(attempts, 0) AS bigint), ",
+        Piece::Since("lease_expires_at"),
+    ]
+}
+
+/// Somebody knows how an unresolved operation ended.
+pub(crate) async fn settle<C: Leases>(
+    connection: &mut C,
+    id: [u8; 16],
+    owner: [u8; 16],
+    response: &StoredResponse,
+    retain: Duration,
+) -> QueryResult<bool> {
+    let settle = statement![recorded(response, retain), ended(id, owner)];
+    changed(C::execute(connection, settle).await)
+}
+
+/// Somebody knows that an unresolved operation may be run again: from the beginning, or, where steps
+/// of it are finished, behind those.
+pub(crate) async fn release<C: Leases>(
+    connection: &mut C,
+    id: [u8; 16],
+    owner: [u8; 16],
+) -> QueryResult<bool> {
+    let forget = statement![
+        "DELETE FROM idempotency_keys",
+        ended(id, owner),
+        " AND steps IS NULL"
+    ];
+    if changed(C::execute(connection, forget).await)? {
+        return Ok(true);
+    }
+    let release = statement![
+        "UPDATE idempotency_keys SET unresolved = 'released'",
+        ended(id, owner)
+    ];
+    changed(C::execute(connection, release).await)
+}
+
+fn changed(rows: QueryResult<usize>) -> QueryResult<bool> {
+    rows.map(|rows| rows > 0)
+}

@@ -1,0 +1,97 @@
+//! Lease mode on PostgreSQL: its words, and how its statements are run.
+
+use diesel::QueryResult;
+use diesel::pg::Pg;
+use diesel::query_builder::AstPass;
+use diesel::sql_types::{BigInt, Binary, Text};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use tokio_postgres::CancelToken;
+
+use crate::store::CommitError;
+use crate::store::lease::{Leases, Pending, State, UnresolvedRow};
+use crate::store::statement::{Dialect, StateQuery, Statement, StepsQuery, UnresolvedQuery};
+use crate::transaction::postgres as transaction;
+
+impl Dialect for Pg {
+    const NOW: &'static str = "clock_timestamp()";
+    const LATER: (&'static str, &'static str) =
+        ("clock_timestamp() + (", ") * interval '1 millisecond'");
+    const SINCE: (&'static str, &'static str) = (
+        "CAST(extract(epoch FROM clock_timestamp() - ",
+        ") * 1000 AS bigint)",
+    );
+    const ID: (&'static str, &'static str) = ("encode(", ", 'hex')::uuid");
+    const BYTES_OF_ID: (&'static str, &'static str) = ("uuid_send(", ")");
+    const ONE_OF: (&'static str, &'static str) = (" = ANY(ARRAY(", "))");
+    const SKIP_LOCKED: &'static str = " FOR UPDATE SKIP LOCKED";
+
+    fn bind_bytes<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b [u8]) -> QueryResult<()> {
+        out.push_bind_param::<Binary, [u8]>(value)
+    }
+
+    fn bind_text<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b str) -> QueryResult<()> {
+        out.push_bind_param::<Text, str>(value)
+    }
+
+    fn bind_number<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b i64) -> QueryResult<()> {
+        out.push_bind_param::<BigInt, i64>(value)
+    }
+}
+
+impl Leases for AsyncPgConnection {
+    async fn pend(connection: &mut Self, pending: Pending) -> Result<(), CommitError> {
+        let Pending {
+            id,
+            insert,
+            over_expired,
+        } = pending;
+        let write = async |connection: &Self| {
+            super::insert_over(connection, id, over_expired, insert).await
+        };
+        transaction::commit_with(connection, write)
+            .await
+            .map_err(|failure| failure.judge(super::TABLE))
+    }
+
+    async fn execute(connection: &mut Self, statement: Statement) -> QueryResult<usize> {
+        let answer = transaction::answered(transaction::OPENING, statement.execute(connection));
+        let answer = answer.await;
+        given_up_after_error(connection, answer)
+    }
+
+    async fn steps(connection: &mut Self, query: StepsQuery) -> QueryResult<Vec<Option<String>>> {
+        let answer = transaction::answered(transaction::OPENING, query.get_results(connection));
+        let answer = answer.await;
+        given_up_after_error(connection, answer)
+    }
+
+    async fn states(connection: &mut Self, query: StateQuery) -> QueryResult<Vec<State>> {
+        let answer = transaction::answered(transaction::OPENING, query.get_results(connection));
+        let answer = answer.await;
+        given_up_after_error(connection, answer)
+    }
+
+    async fn unresolved(
+        connection: &mut Self,
+        query: UnresolvedQuery,
+    ) -> QueryResult<Vec<UnresolvedRow>> {
+        let answer = transaction::answered(transaction::OPENING, query.get_results(connection));
+        let answer = answer.await;
+        given_up_after_error(connection, answer)
+    }
+
+    fn stop(canceller: CancelToken) {
+        transaction::stop(canceller);
+    }
+}
+
+/// A connection on which something failed may owe an answer that came too late.
+fn given_up_after_error<T>(
+    connection: &mut AsyncPgConnection,
+    answer: QueryResult<T>,
+) -> QueryResult<T> {
+    if answer.is_err() {
+        transaction::give_up(connection);
+    }
+    answer
+}

@@ -1,0 +1,90 @@
+//! Lease mode on SQLite: its words, and how its statements are run. Each is one hop to the blocking
+//! thread.
+
+use diesel::query_builder::AstPass;
+use diesel::sql_types::{BigInt, Binary, Text};
+use diesel::sqlite::Sqlite;
+use diesel::{QueryResult, RunQueryDsl, SqliteConnection};
+use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
+
+use super::{DeleteExpired, hop};
+use crate::store::CommitError;
+use crate::store::lease::{Leases, Pending, State, UnresolvedRow};
+use crate::store::statement::{Dialect, StateQuery, Statement, StepsQuery, UnresolvedQuery};
+use crate::transaction::sqlite as transaction;
+
+impl Dialect for Sqlite {
+    const NOW: &'static str = super::NOW;
+    const LATER: (&'static str, &'static str) = (
+        "strftime('%Y-%m-%d %H:%M:%f', 'now', ((",
+        ") / 1000.0) || ' seconds')",
+    );
+    const SINCE: (&'static str, &'static str) = (
+        "CAST((julianday('now') - julianday(",
+        ")) * 86400000.0 AS integer)",
+    );
+    const ID: (&'static str, &'static str) = ("", "");
+    const BYTES_OF_ID: (&'static str, &'static str) = ("", "");
+    const ONE_OF: (&'static str, &'static str) = (" IN (", ")");
+    /// There is one writer.
+    const SKIP_LOCKED: &'static str = "";
+
+    fn bind_bytes<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b [u8]) -> QueryResult<()> {
+        out.push_bind_param::<Binary, [u8]>(value)
+    }
+
+    fn bind_text<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b str) -> QueryResult<()> {
+        out.push_bind_param::<Text, str>(value)
+    }
+
+    fn bind_number<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b i64) -> QueryResult<()> {
+        out.push_bind_param::<BigInt, i64>(value)
+    }
+}
+
+impl RunQueryDsl<SqliteConnection> for Statement {}
+impl RunQueryDsl<SqliteConnection> for StepsQuery {}
+impl RunQueryDsl<SqliteConnection> for StateQuery {}
+impl RunQueryDsl<SqliteConnection> for UnresolvedQuery {}
+
+impl Leases for SyncConnectionWrapper<SqliteConnection> {
+    async fn pend(connection: &mut Self, pending: Pending) -> Result<(), CommitError> {
+        hop(connection, move |connection| {
+            if pending.over_expired {
+                DeleteExpired(pending.id).execute(connection)?;
+            }
+            pending.insert.execute(connection)?;
+            transaction::commit(connection)
+        })
+        .await
+    }
+
+    async fn execute(connection: &mut Self, statement: Statement) -> QueryResult<usize> {
+        connection
+            .spawn_blocking(move |connection| statement.execute(connection))
+            .await
+    }
+
+    async fn steps(connection: &mut Self, query: StepsQuery) -> QueryResult<Vec<Option<String>>> {
+        connection
+            .spawn_blocking(move |connection| query.get_results(connection))
+            .await
+    }
+
+    async fn states(connection: &mut Self, query: StateQuery) -> QueryResult<Vec<State>> {
+        connection
+            .spawn_blocking(move |connection| query.get_results(connection))
+            .await
+    }
+
+    async fn unresolved(
+        connection: &mut Self,
+        query: UnresolvedQuery,
+    ) -> QueryResult<Vec<UnresolvedRow>> {
+        connection
+            .spawn_blocking(move |connection| query.get_results(connection))
+            .await
+    }
+
+    fn stop((): ()) {}
+}

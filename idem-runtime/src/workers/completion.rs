@@ -1,0 +1,91 @@
+//! Driving stranded operations to their end: the request that was kept with the claim is sent through
+//! the application once more, inside of the process.
+//!
+//! No SQL, no claims: what a retry may do decides the same code that decides it for a client.
+
+use std::fmt::Debug;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix_http::Request;
+use actix_service::IntoServiceFactory;
+use actix_web::body::MessageBody;
+use actix_web::dev::{AppConfig, Service, ServiceFactory, ServiceResponse};
+use tokio::sync::Semaphore;
+
+use super::reconcile::due;
+use super::{BATCH, Worker};
+use crate::idempotency::Idempotency;
+use crate::store::Backend;
+use crate::store::lease::Duty;
+
+impl<C: Backend> Idempotency<C> {
+    /// Starts a worker that drives stranded operations of endpoints with `resume = "background"` to their
+    /// end, without waiting for the client. Any number of replicas may have one.
+    ///
+    /// It takes the application as `HttpServer::new` does, and sends the requests through it, inside of
+    /// the process: same routes, same middleware, same extractors. What names the caller finds no token
+    /// in such a request, but a [`Resumed`](crate::Resumed); the peer's address is not known.
+    ///
+    /// An operation whose handler fails again is left alone for a while, longer each time.
+    ///
+    /// # Panics
+    ///
+    /// Outside of an actix runtime, such as that of `#[actix_web::main]`.
+    pub fn spawn_completion<F, I, S, B>(&self, app: F) -> Worker
+    where
+        F: FnOnce() -> I + 'static,
+        I: IntoServiceFactory<S, Request> + 'static,
+        S: ServiceFactory<
+                Request,
+                Config = AppConfig,
+                Response = ServiceResponse<B>,
+                Error = actix_web::Error,
+            > + 'static,
+        S::InitError: Debug,
+        S::Service: 'static,
+        B: MessageBody + 'static,
+    {
+        let settings = Arc::clone(self.settings());
+        let mut app = Some(app);
+        let mut service: Option<Rc<S::Service>> = None;
+        let places = Arc::new(Semaphore::new(BATCH as usize));
+        Worker::start(settings.worker_interval, async move |_| {
+            if let Some(app) = app.take() {
+                let factory = app().into_factory();
+                match factory.new_service(AppConfig::default()).await {
+                    Ok(made) => service = Some(Rc::new(made)),
+                    Err(error) => tracing::error!(?error, "the application could not be made"),
+                }
+            }
+            let Some(service) = &service else {
+                return;
+            };
+            let Ok(due) = due(&settings, Duty::Complete).await else {
+                tracing::warn!("the completion worker's turn is put off");
+                return;
+            };
+            for operation in due {
+                let Some(kept) = operation.request() else {
+                    tracing::error!(endpoint = operation.endpoint(), "a kept request is damaged");
+                    continue;
+                };
+                let request = kept.to_request(operation.key().scope(), operation.key().as_str());
+                let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+                    return;
+                };
+                let service = Rc::clone(service);
+                actix_web::rt::spawn(async move {
+                    let _place = place;
+                    let endpoint = operation.endpoint();
+                    match service.call(request).await {
+                        Ok(response) => {
+                            tracing::info!(endpoint, status = %response.status(), "resumed");
+                        }
+                        Err(error) => tracing::error!(endpoint, %error, "resumed in vain"),
+                    }
+                });
+            }
+        })
+    }
+}

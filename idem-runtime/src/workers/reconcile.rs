@@ -1,0 +1,220 @@
+//! Settling unresolved operations: the application says how each ended, and that is its answer from
+//! then on.
+//!
+//! No SQL.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use actix_web::web::Bytes;
+use diesel::QueryResult;
+use serde::Serialize;
+
+use super::{BATCH, Stopping, UnresolvedOperation, Worker};
+use crate::idempotency::{Idempotency, Settings};
+use crate::policy::policies;
+use crate::reach::{Reach, Unreached};
+use crate::response::{StoredResponse, written};
+use crate::store::lease::Duty;
+use crate::store::{Backend, lease};
+
+/// Finds out how an unresolved operation ended, for example by asking the payment provider for the
+/// charge with the [derived](crate::IdempotencyKey::derive) key.
+///
+/// ```
+/// use actix_web::http::StatusCode;
+/// use idem_runtime::{Reconciler, RecordedResponse, UnresolvedOperation, Verdict};
+/// # struct Provider;
+/// # impl Provider { async fn charge(&self, _: &str) -> Result<Option<String>, ()> { Ok(None) } }
+///
+/// struct Charges(Provider);
+///
+/// impl Reconciler for Charges {
+///     async fn reconcile(&self, operation: &UnresolvedOperation) -> Verdict {
+///         match self.0.charge(&operation.key().derive("charge")).await {
+///             Ok(Some(receipt)) => Verdict::Completed(
+///                 RecordedResponse::new(StatusCode::CREATED).body(receipt),
+///             ),
+///             Ok(None) => Verdict::Released,
+///             Err(_) => Verdict::Unknown,
+///         }
+///     }
+/// }
+/// ```
+pub trait Reconciler: 'static {
+    /// Says what became of an operation. It is called again, after a longer pause each time, until it
+    /// knows. Several replicas may be asked about one operation at the same time; the first verdict
+    /// counts.
+    fn reconcile(&self, operation: &UnresolvedOperation) -> impl Future<Output = Verdict>;
+}
+
+/// What became of an operation.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// It is done, and this is its response, which every retry gets from now on.
+    Completed(RecordedResponse),
+    /// It was not done, and may be run again: by the next retry, or with the same key for something
+    /// else. Where steps of it are finished they stay so, and only the same request may go on.
+    Released,
+    /// Nobody knows yet.
+    Unknown,
+}
+
+/// A response to be recorded for an operation whose handler has not given one.
+#[derive(Debug, Clone)]
+pub struct RecordedResponse {
+    status: StatusCode,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    body: Option<Bytes>,
+}
+
+impl RecordedResponse {
+    /// One with this status, without a body.
+    #[must_use]
+    pub fn new(status: StatusCode) -> Self {
+        Self {
+            status,
+            headers: Vec::new(),
+            body: None,
+        }
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    /// Sets the body.
+    #[must_use]
+    pub fn body(mut self, body: impl Into<Bytes>) -> Self {
+        self.body = Some(body.into());
+        self
+    }
+
+    /// Sets a JSON body and its media type.
+    ///
+    /// # Errors
+    ///
+    /// The value cannot be written as JSON.
+    pub fn json(self, value: &impl Serialize) -> serde_json::Result<Self> {
+        let body = serde_json::to_vec(value)?;
+        let json = HeaderValue::from_static("application/json");
+        Ok(self.header(CONTENT_TYPE, json).body(body))
+    }
+
+    fn stored(self) -> StoredResponse {
+        let mut response = HttpResponse::new(self.status);
+        for (name, value) in self.headers {
+            response.headers_mut().append(name, value);
+        }
+        StoredResponse {
+            status: self.status.as_u16(),
+            headers: written(response.headers(), &[]),
+            body: self.body,
+        }
+    }
+}
+
+/// Settles an unresolved operation. It says `false` where that was not to be done any more: a retry
+/// has taken the operation over, its late owner has renewed its lease or recorded a response, or somebody
+/// else has settled it.
+///
+/// The response is honoured for `retain` from now on.
+///
+/// # Errors
+///
+/// The database's error; whether the verdict has taken effect is then unknown, and it may be given
+/// again.
+pub async fn settle<C: Backend>(
+    connection: &mut C,
+    operation: &UnresolvedOperation,
+    verdict: Verdict,
+    retain: Duration,
+) -> QueryResult<bool> {
+    let (id, owner) = (operation.id, operation.owner);
+    match verdict {
+        Verdict::Completed(response) => {
+            lease::settle(connection, id, owner, &response.stored(), retain).await
+        }
+        Verdict::Released => lease::release(connection, id, owner).await,
+        Verdict::Unknown => Ok(false),
+    }
+}
+
+impl<C: Backend> Idempotency<C> {
+    /// Starts a worker that offers the unresolved operations to the application, save those that the
+    /// [completion worker](Self::spawn_completion) drives. Any number of replicas may have one.
+    ///
+    /// A settled response is honoured for as long as the longest `retain` of an endpoint in lease mode.
+    ///
+    /// # Panics
+    ///
+    /// Outside of an actix runtime, such as that of `#[actix_web::main]`.
+    pub fn spawn_reconciler(&self, reconciler: impl Reconciler) -> Worker {
+        let settings = Arc::clone(self.settings());
+        Worker::start(settings.worker_interval, async move |stopping| {
+            if let Err(Unreached) = turn(&settings, &reconciler, stopping).await {
+                tracing::warn!("the reconciler's turn is put off");
+            }
+        })
+    }
+}
+
+async fn turn<C: Backend>(
+    settings: &Settings<C>,
+    reconciler: &impl Reconciler,
+    stopping: &Stopping,
+) -> Result<(), Unreached> {
+    loop {
+        let due = due(settings, Duty::Reconcile).await?;
+        let is_last = due.len() < BATCH as usize;
+        for operation in due {
+            if stopping.is_stopped() {
+                return Ok(());
+            }
+            let verdict = reconciler.reconcile(&operation).await;
+            if matches!(verdict, Verdict::Unknown) {
+                continue;
+            }
+            let settle = async |connection: &mut C| {
+                settle(connection, &operation, verdict.clone(), retain()).await
+            };
+            let (_, settled) = Reach::new(settings, operation.endpoint())
+                .ask(settle)
+                .await?;
+            tracing::info!(endpoint = operation.endpoint(), settled, "reconciled");
+        }
+        if is_last {
+            return Ok(());
+        }
+    }
+}
+
+/// The operations that are this worker's now.
+pub(super) async fn due<C: Backend>(
+    settings: &Settings<C>,
+    duty: Duty,
+) -> Result<Vec<UnresolvedOperation>, Unreached> {
+    let pause = settings.worker_interval;
+    let due = async |connection: &mut C| lease::due(connection, duty, pause, BATCH).await;
+    let (_, due) = Reach::new(settings, "workers").ask(due).await?;
+    Ok(due
+        .into_iter()
+        .filter_map(UnresolvedOperation::new)
+        .collect())
+}
+
+/// The row does not say how long its endpoint retains. Too long harms nobody.
+fn retain() -> Duration {
+    let leased = policies()
+        .into_iter()
+        .filter(|policy| policy.lease.is_some());
+    let longest = leased.map(|policy| policy.retain).max();
+    longest.unwrap_or(Duration::from_secs(24 * 60 * 60))
+}

@@ -1,0 +1,131 @@
+//! An unresolved operation, as a reconciler or an operator sees it.
+//!
+//! No SQL, no verdicts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use diesel::QueryResult;
+use serde::de::DeserializeOwned;
+
+use crate::key::IdempotencyKey;
+use crate::lease::{Finished, KeptRequest, finished};
+use crate::policy::Unresolved;
+use crate::scope::OperationId;
+use crate::store::lease::UnresolvedRow;
+use crate::store::{Backend, lease};
+
+/// An operation in lease mode of which nobody knows how it ended.
+///
+/// Its `Debug` form names neither key nor scope.
+pub struct UnresolvedOperation {
+    pub(super) id: [u8; 16],
+    pub(super) owner: [u8; 16],
+    key: IdempotencyKey,
+    endpoint: String,
+    rule: Unresolved,
+    attempts: u32,
+    unresolved_for: Duration,
+    steps: Vec<Finished>,
+    request: Option<KeptRequest>,
+}
+
+impl std::fmt::Debug for UnresolvedOperation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UnresolvedOperation")
+            .field("endpoint", &self.endpoint)
+            .field("rule", &self.rule)
+            .field("attempts", &self.attempts)
+            .field("unresolved_for", &self.unresolved_for)
+            .finish_non_exhaustive()
+    }
+}
+
+impl UnresolvedOperation {
+    /// None where nobody has ever owned the row: it is locked for good.
+    pub(super) fn new(row: UnresolvedRow) -> Option<Self> {
+        let rule = row.rule();
+        Some(Self {
+            id: OperationId::new(&row.scope, &row.key).row,
+            owner: row.owner.as_deref()?.try_into().ok()?,
+            key: IdempotencyKey {
+                key: Arc::from(row.key),
+                scope: Arc::from(row.scope),
+            },
+            endpoint: row.endpoint,
+            rule,
+            attempts: u32::try_from(row.attempts).unwrap_or(u32::MAX),
+            unresolved_for: Duration::from_millis(u64::try_from(row.since).unwrap_or_default()),
+            steps: finished(&row.steps.unwrap_or_default()).collect(),
+            request: row.request.as_deref().and_then(KeptRequest::read),
+        })
+    }
+
+    /// Method and route of the endpoint that ran it.
+    #[must_use]
+    pub fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
+    /// The client's key, from which the keys that the handler sent to others are
+    /// [derived](IdempotencyKey::derive).
+    #[must_use]
+    pub fn key(&self) -> &IdempotencyKey {
+        &self.key
+    }
+
+    /// What a retry may do with it.
+    #[must_use]
+    pub fn rule(&self) -> Unresolved {
+        self.rule
+    }
+
+    /// How often a worker has looked at it.
+    #[must_use]
+    pub fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// How long ago its lease ended, by the database's clock.
+    #[must_use]
+    pub fn unresolved_for(&self) -> Duration {
+        self.unresolved_for
+    }
+
+    /// The names of its finished steps, in their order.
+    pub fn steps(&self) -> impl Iterator<Item = &str> {
+        self.steps.iter().map(|finished| &*finished.step)
+    }
+
+    /// The result of a finished step; `None` if there is no such step.
+    ///
+    /// # Errors
+    ///
+    /// The result is not a `T`.
+    pub fn step<T: DeserializeOwned>(&self, name: &str) -> Option<serde_json::Result<T>> {
+        let finished = self.steps.iter().find(|finished| finished.step == name)?;
+        Some(serde_json::from_str(finished.result.get()))
+    }
+
+    /// The accepted request, where the endpoint keeps it.
+    #[must_use]
+    pub fn request(&self) -> Option<&KeptRequest> {
+        self.request.as_ref()
+    }
+}
+
+/// The unresolved operations, the longest unresolved first, at most `limit`: for an operator's list.
+///
+/// # Errors
+///
+/// The database's error.
+pub async fn unresolved<C: Backend>(
+    connection: &mut C,
+    limit: u32,
+) -> QueryResult<Vec<UnresolvedOperation>> {
+    let rows = lease::unresolved(connection, limit).await?;
+    Ok(rows
+        .into_iter()
+        .filter_map(UnresolvedOperation::new)
+        .collect())
+}
