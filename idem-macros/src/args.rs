@@ -8,7 +8,9 @@ use std::time::Duration;
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 
-use crate::choices::{self, BodyForm, InFlight, Isolation, KeyRule, Scope, Store};
+use crate::choices::{
+    self, BodyForm, InFlight, Isolation, KeyRule, Mode, Resume, Scope, Store, Unresolved,
+};
 use crate::problems::Problems;
 use crate::value::{self, Value};
 use crate::{duration, hint, size};
@@ -17,6 +19,8 @@ use crate::{duration, hint, size};
 #[derive(Debug)]
 pub(crate) struct Written<T> {
     pub(crate) value: T,
+    /// Where the name stands, for a rule by which the option is out of place.
+    pub(crate) keyword: Span,
     /// Where the value stands, for a rule that this option breaks together with another.
     pub(crate) span: Span,
 }
@@ -28,6 +32,8 @@ macro_rules! options {
         #[derive(Debug, Default)]
         pub(crate) struct Args {
             $(pub(crate) $name: Option<Written<$type>>,)*
+            /// The names of the options that could not be read, as they are written.
+            unread: Vec<Ident>,
         }
 
         const EXAMPLES: &[(&str, &str)] = &[$((stringify!($name), $example)),*];
@@ -47,6 +53,7 @@ macro_rules! options {
 }
 
 options! {
+    mode: Mode = choices::mode, "\"lease\"";
     scope: Scope = choices::scope, "\"account\"";
     retain: Duration = duration::read, "\"24h\"";
     store: Store = choices::store, "\"final\"";
@@ -58,6 +65,16 @@ options! {
     timeout: Duration = duration::read, "\"30s\"";
     isolation: Isolation = choices::isolation, "\"serializable\"";
     retries: u32 = choices::retries, "3";
+    lease: Duration = duration::read, "\"2m\"";
+    unresolved: Unresolved = choices::unresolved, "\"rerun\"";
+    resume: Resume = choices::resume, "\"background\"";
+}
+
+impl Args {
+    /// Whether this option, or one with a name like it, was refused, so that nobody knows what it would say.
+    pub(crate) fn could_not_read(&self, option: &str) -> bool {
+        self.unread.iter().any(|name| meant(name) == Some(option))
+    }
 }
 
 /// Reads the attribute's text as far as it can be read, and notes everything else.
@@ -65,8 +82,14 @@ pub(crate) fn parse(text: TokenStream, problems: &mut Problems) -> Args {
     let mut args = Args::default();
     let mut seen = Vec::new();
     for option in split_at_commas(text, problems) {
-        if let Some((keyword, value)) = problems.note(assignment(option)) {
-            problems.note(args.set(&mut seen, keyword, value));
+        let name = match option.first() {
+            Some(TokenTree::Ident(name)) => Some(name.clone()),
+            _ => None,
+        };
+        let read =
+            assignment(option).and_then(|(keyword, value)| args.set(&mut seen, keyword, value));
+        if problems.note(read).is_none() {
+            args.unread.extend(name);
         }
     }
     args
@@ -86,9 +109,11 @@ fn once<T>(
             format!("`{keyword}` is given twice: keep one of the two"),
         ));
     }
+    let span = keyword.span();
     seen.push(keyword);
     *slot = Some(Written {
         value: read(&value)?,
+        keyword: span,
         span: value.span(),
     });
     Ok(())
@@ -151,12 +176,20 @@ fn assignment(option: Vec<TokenTree>) -> syn::Result<(Ident, TokenStream)> {
     }
 }
 
+/// The option whose name is this one or like it.
+fn meant(name: &Ident) -> Option<&'static str> {
+    let names = EXAMPLES.iter().map(|(name, _)| *name);
+    hint::nearest(&name.unraw().to_string(), names)
+}
+
 fn unknown(keyword: &Ident) -> syn::Error {
-    let name = keyword.unraw().to_string();
-    let names = || EXAMPLES.iter().map(|(name, _)| *name);
-    let list: Vec<_> = names().map(|name| format!("`{name}`")).collect();
+    let name = keyword.unraw();
+    let list: Vec<_> = EXAMPLES
+        .iter()
+        .map(|(name, _)| format!("`{name}`"))
+        .collect();
     let list = list.join(", ");
-    let message = match hint::nearest(&name, names()) {
+    let message = match meant(keyword) {
         Some(near) => {
             format!("there is no option `{name}`: did you mean `{near}`? The options are {list}")
         }

@@ -7,6 +7,13 @@ use std::time::Duration;
 use crate::duration;
 use crate::value::Value;
 
+/// What holds the claim while the handler runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Mode {
+    Transaction,
+    Lease,
+}
+
 /// The namespace in which a key is unique.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Scope {
@@ -30,6 +37,7 @@ pub(crate) enum Store {
 pub(crate) enum InFlight {
     Reject,
     Wait(Duration),
+    Accept,
 }
 
 /// Whether a request without a key is refused.
@@ -52,6 +60,24 @@ pub(crate) enum Isolation {
     ReadCommitted,
     RepeatableRead,
     Serializable,
+}
+
+/// What a retry may do when the lease has run out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Unresolved {
+    Hold,
+    Rerun,
+}
+
+/// Who drives a stranded operation to its end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Resume {
+    Client,
+    Background,
+}
+
+pub(crate) fn mode(value: &Value) -> syn::Result<Mode> {
+    value.choice(&[("transaction", Mode::Transaction), ("lease", Mode::Lease)])
 }
 
 pub(crate) fn scope(value: &Value) -> syn::Result<Scope> {
@@ -95,11 +121,12 @@ pub(crate) fn in_flight(value: &Value) -> syn::Result<InFlight> {
             .map(InFlight::Wait)
             .map_err(|why| value.refuse(format_args!("waits for a time that {why}"))),
         None if text == "reject" => Ok(InFlight::Reject),
+        None if text == "accept" => Ok(InFlight::Accept),
         None if text == "wait" => {
             Err(value.refuse("does not say how long to wait: write \"wait 2s\""))
         }
         _ => Err(value.refuse(format_args!(
-            "does not know \"{text}\": write \"reject\", or \"wait\" and a duration, such as \"wait 2s\""
+            "does not know \"{text}\": write \"reject\", \"accept\", or \"wait\" and a duration, such as \"wait 2s\""
         ))),
     }
 }
@@ -125,4 +152,15 @@ pub(crate) fn isolation(value: &Value) -> syn::Result<Isolation> {
 
 pub(crate) fn retries(value: &Value) -> syn::Result<u32> {
     value.number(0, 10)
+}
+
+pub(crate) fn unresolved(value: &Value) -> syn::Result<Unresolved> {
+    value.choice(&[("hold", Unresolved::Hold), ("rerun", Unresolved::Rerun)])
+}
+
+pub(crate) fn resume(value: &Value) -> syn::Result<Resume> {
+    value.choice(&[
+        ("client", Resume::Client),
+        ("background", Resume::Background),
+    ])
 }

@@ -8,8 +8,8 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{ItemFn, ReturnType, Visibility};
 
-use crate::choices::{BodyForm, InFlight, Isolation, KeyRule, Scope, Store};
-use crate::handler::{Handler, Policy};
+use crate::choices::{BodyForm, InFlight, Isolation, KeyRule, Resume, Scope, Store, Unresolved};
+use crate::handler::{Handler, Lease, Policy};
 use crate::signature::{Argument, Arguments};
 
 /// The longest tuple that `actix_web::FromRequest` is implemented for in every 4.x release.
@@ -45,6 +45,8 @@ const LONGEST_TUPLE: usize = 12;
 //         .await
 //     }
 //
+// In lease mode there is no connection, and the call is `run_leased(__incoming, …, async |…, __request| …).await`.
+//
 // The user's body is in a function of its own, beside the block with the static and the closure with our
 // variables, so none of our names can be reached from it.
 pub(crate) fn expand(handler: Handler) -> TokenStream {
@@ -62,8 +64,12 @@ pub(crate) fn expand(handler: Handler) -> TokenStream {
     let closure = closure(&function, &arguments);
     // A parameter that is no extractor, or no connection, is reported where the parameters are written.
     let at_parameters = span.located_at(function.sig.paren_token.span.join());
+    let run = match arguments.connection {
+        Some(_) => quote_spanned!(at_parameters=> run),
+        None => quote_spanned!(at_parameters=> run_leased),
+    };
     let call = quote_spanned! {at_parameters=>
-        ::idem_runtime::private::run(__incoming, #policy, #closure).await
+        ::idem_runtime::private::#run(__incoming, #policy, #closure).await
     };
     let inner = ItemFn {
         attrs: attributes.inner,
@@ -94,10 +100,22 @@ pub(crate) fn expand(handler: Handler) -> TokenStream {
 //         __connection: &mut AsyncPgConnection,
 //         __request: &HttpRequest,
 //     | respond(create_order(__argument_0, __connection, __argument_1).await, __request)
+//
+// Input in lease mode:
+//
+//     (order: Json<NewOrder>, steps: Steps)
+//
+// Output:
+//
+//     async |(__argument_0, __argument_1): (Json<NewOrder>, Steps), __request: &HttpRequest|
+//         respond(create_order(__argument_0, __argument_1).await, __request)
 fn closure(function: &ItemFn, arguments: &Arguments) -> TokenStream {
     let span = Span::mixed_site();
     let name = &function.sig.ident;
-    let connection = &arguments.connection;
+    let connection = arguments
+        .connection
+        .iter()
+        .map(|connection| quote_spanned!(span=> __connection: &mut #connection));
     let mut extractors = Vec::new();
     let mut passed = Vec::new();
     for argument in &arguments.list {
@@ -123,7 +141,7 @@ fn closure(function: &ItemFn, arguments: &Arguments) -> TokenStream {
     quote_spanned! {span=>
         async |
             #variables: #types,
-            __connection: &mut #connection,
+            #(#connection,)*
             __request: &::idem_runtime::private::HttpRequest,
         | #respond
     }
@@ -154,7 +172,12 @@ fn tuples(extractors: &[(Ident, &syn::Type)]) -> (TokenStream, TokenStream) {
 fn declaration(policy: &Policy, name: &Ident, arguments: &Arguments) -> TokenStream {
     let span = Span::mixed_site();
     let name = name.unraw().to_string();
-    let connection = &arguments.connection;
+    let connection = option(
+        arguments
+            .connection
+            .as_ref()
+            .map(|connection| quote_spanned!(span=> ::core::any::TypeId::of::<#connection>)),
+    );
     let scope = scope(&policy.scope);
     let retain_ms = milliseconds(policy.retain);
     let store = store(policy.store);
@@ -164,8 +187,9 @@ fn declaration(policy: &Policy, name: &Ident, arguments: &Arguments) -> TokenStr
     let body_limit = policy.body_limit as usize;
     let response_limit = policy.response_limit as usize;
     let timeout_ms = milliseconds(policy.timeout);
-    let isolation = isolation(policy.isolation);
+    let isolation = option(policy.isolation.map(isolation));
     let retries = policy.retries;
+    let lease = option(policy.lease.as_ref().map(lease));
 
     quote_spanned! {span=>
         {
@@ -183,7 +207,8 @@ fn declaration(policy: &Policy, name: &Ident, arguments: &Arguments) -> TokenStr
                     timeout_ms: #timeout_ms,
                     isolation: #isolation,
                     retries: #retries,
-                    connection: ::core::any::TypeId::of::<#connection>,
+                    lease: #lease,
+                    connection: #connection,
                 },
             );
             ::idem_runtime::private::submit! { ::idem_runtime::private::Registration(&__POLICY) }
@@ -221,6 +246,7 @@ fn in_flight(in_flight: InFlight) -> TokenStream {
                 ::idem_runtime::private::InFlight::Wait(::core::time::Duration::from_millis(#length))
             }
         }
+        InFlight::Accept => quote_spanned!(span=> ::idem_runtime::private::InFlight::Accept),
     }
 }
 
@@ -240,20 +266,45 @@ fn fingerprint(fingerprint: BodyForm) -> TokenStream {
     }
 }
 
-fn isolation(isolation: Option<Isolation>) -> TokenStream {
+fn isolation(isolation: Isolation) -> TokenStream {
     let span = Span::mixed_site();
     let level = match isolation {
-        None => return quote_spanned!(span=> ::core::option::Option::None),
-        Some(Isolation::ReadCommitted) => quote_spanned!(span=> ReadCommitted),
-        Some(Isolation::RepeatableRead) => quote_spanned!(span=> RepeatableRead),
-        Some(Isolation::Serializable) => quote_spanned!(span=> Serializable),
+        Isolation::ReadCommitted => quote_spanned!(span=> ReadCommitted),
+        Isolation::RepeatableRead => quote_spanned!(span=> RepeatableRead),
+        Isolation::Serializable => quote_spanned!(span=> Serializable),
+    };
+    quote_spanned!(span=> ::idem_runtime::private::Isolation::#level)
+}
+
+fn lease(lease: &Lease) -> TokenStream {
+    let span = Span::mixed_site();
+    let length_ms = milliseconds(lease.length);
+    let unresolved = match lease.unresolved {
+        Unresolved::Hold => quote_spanned!(span=> Hold),
+        Unresolved::Rerun => quote_spanned!(span=> Rerun),
+    };
+    let resume = match lease.resume {
+        Resume::Client => quote_spanned!(span=> Client),
+        Resume::Background => quote_spanned!(span=> Background),
     };
     quote_spanned! {span=>
-        ::core::option::Option::Some(::idem_runtime::private::Isolation::#level)
+        ::idem_runtime::private::lease(
+            #length_ms,
+            ::idem_runtime::private::Unresolved::#unresolved,
+            ::idem_runtime::private::Resume::#resume,
+        )
     }
 }
 
-/// At most ten years, in which a `u64` is not even scratched.
+fn option(value: Option<TokenStream>) -> TokenStream {
+    let span = Span::mixed_site();
+    match value {
+        Some(value) => quote_spanned!(span=> ::core::option::Option::Some(#value)),
+        None => quote_spanned!(span=> ::core::option::Option::None),
+    }
+}
+
+/// At most ten times ten years, in which a `u64` is not even scratched.
 fn milliseconds(length: std::time::Duration) -> u64 {
     length.as_secs() * 1000 + u64::from(length.subsec_millis())
 }

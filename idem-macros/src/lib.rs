@@ -1,8 +1,8 @@
 //! The [`macro@idempotent`] attribute. Use it through the `idem-runtime` crate, which the generated code calls.
 //!
-//! An attribute passes through these, in this order: its text is parsed (`args`), judged together with the
-//! function (`handler`), and the two become one item (`expand`); or the function comes back with everything
-//! that is wrong with it (`fallback`).
+//! An attribute passes through these, in this order: its text is parsed (`args`), judged by itself (`modes`, `lengths`)
+//! and together with the function (`handler`), and the two become one item (`expand`); or the function comes back
+//! with everything that is wrong with it (`fallback`).
 
 mod args;
 mod choices;
@@ -12,6 +12,8 @@ mod value;
 
 mod attributes;
 mod handler;
+mod lengths;
+mod modes;
 mod signature;
 
 mod expand;
@@ -33,7 +35,9 @@ use crate::problems::Problems;
 /// fingerprint, its effect occurs once, and its response is replayed byte for byte.
 ///
 /// The claim of the key, what the handler does on its connection, and the stored response are one database
-/// transaction: either all three exist or none does.
+/// transaction: either all three exist or none does. A handler that calls the outside world, which no transaction can
+/// roll back, is protected in lease mode instead: the claim is committed before the handler runs, and renewed while
+/// it runs.
 ///
 /// # Syntax
 ///
@@ -41,13 +45,20 @@ use crate::problems::Problems;
 /// #[idempotent]
 /// #[idempotent(option = value, …)]
 /// async fn handler(extractor: T, …, conn: &mut Connection) -> impl Responder { … }
+///
+/// #[idempotent(mode = "lease")]
+/// #[idempotent(mode = "lease", option = value, …)]
+/// async fn handler(extractor: T, …, steps: Steps) -> impl Responder { … }
 /// ```
 ///
 /// - The one `&mut` parameter is the connection of the open transaction. It may stand anywhere among the
 ///   parameters; its type names the backend: `AsyncPgConnection`, or `SyncConnectionWrapper<SqliteConnection>`.
+/// - In lease mode there is no `&mut` parameter, because no connection is held while the handler runs. `Steps` is an
+///   extractor like any other: `steps.call("charge", async |key| …)` remembers the result of an outside call, and
+///   `steps.transaction("order", async |conn| …)` commits database work together with the record of its step.
 /// - Every other parameter is an extractor of actix-web. There may be any number, and they may be patterns.
 /// - The return type is anything that actix-web accepts from a handler. An `Err`, and every status from 400 on,
-///   rolls the handler's work back.
+///   rolls the handler's work back; in lease mode, steps that are done stay done.
 ///
 /// The attribute may stand above or below `#[post]`, `#[put]`, `#[patch]`, `#[delete]`, `#[route]` and `#[routes]`,
 /// and needs none of them: `web::resource("/orders").route(web::post().to(create_order))` serves as well.
@@ -56,17 +67,21 @@ use crate::problems::Problems;
 ///
 /// | option | values | default | what it says |
 /// |---|---|---|---|
+/// | `mode` | `"transaction"`, `"lease"` | `"transaction"` | what holds the claim while the handler runs: the open transaction; a committed claim that is renewed |
 /// | `scope` | `"account"`, `"endpoint"`, `"global"`, or a scope that the application names | `"account"` | the namespace in which a key is unique |
 /// | `retain` | a duration | `"24h"` | how long a recorded response is honoured, counted from its recording |
 /// | `store` | `"final"`, `"success"`, `"all"` | `"final"` | which responses are recorded: 2xx, 3xx and 4xx except 401, 403, 408, 425 and 429; 2xx and 3xx; every one |
-/// | `in_flight` | `"reject"`, `"wait <duration>"` | `"reject"` | what a duplicate gets while the first attempt is running: 409 at once; its response if it comes in time, otherwise 409 |
+/// | `in_flight` | `"reject"`, `"wait <duration>"`, `"accept"` (lease mode) | `"reject"` | what a duplicate gets while the first attempt is running: 409 at once; its response if it comes in time, otherwise 409; 202 with the `Location` of a status resource |
 /// | `key` | `"required"`, `"optional"` | `"required"` | whether a request without a key is refused, or runs unprotected |
 /// | `fingerprint` | `"json"`, `"raw"` | `"json"` | whether JSON bodies are compared in canonical form, or like all others byte for byte |
 /// | `body_limit` | a size | `"2MiB"` | the largest request body |
 /// | `response_limit` | a size | `"1MiB"` | the largest response body |
-/// | `timeout` | a duration | `"30s"` | how long one run of the handler may take |
-/// | `isolation` | `"read committed"`, `"repeatable read"`, `"serializable"` | the database's | the isolation level of the transaction |
-/// | `retries` | a number from 0 to 10 | `0` | how often the handler is run again after a serialization failure or a deadlock |
+/// | `timeout` | a duration | `"30s"`; in lease mode ten times `lease` | how long one run of the handler may take |
+/// | `isolation` | `"read committed"`, `"repeatable read"`, `"serializable"` | the database's | the isolation level of the transaction; not in lease mode |
+/// | `retries` | a number from 0 to 10 | `0` | how often the handler is run again after a serialization failure or a deadlock; not in lease mode |
+/// | `lease` | a duration | `"2m"` | lease mode only: how long a claim is trusted without a renewal |
+/// | `unresolved` | `"hold"`, `"rerun"` | `"hold"` | lease mode only: what a retry may do when the lease has run out, so that nobody knows the outcome: nothing, until a reconciler or an operator has settled it; run the handler again |
+/// | `resume` | `"client"`, `"background"` | `"client"` | lease mode with `unresolved = "rerun"` only: who drives a stranded operation to its end: the client, with a retry; a worker of the application |
 ///
 /// A duration is numbers with units, such as `"24h"` or `"1h 30m"`; the units are `ms`, `s`, `m`, `h`, `d` and `w`.
 /// A size is a number with a unit, such as `"64KiB"`.
@@ -80,6 +95,9 @@ use crate::problems::Problems;
 /// - The outer function cannot be called with your parameters: test the handler through the application.
 /// - With `retries` the handler may run several times for one request, so everything that it does outside of its
 ///   transaction may happen several times.
+/// - `unresolved = "rerun"` is your word that running the handler twice is safe: every outside call stands in a step,
+///   and hands its derived key on to the provider.
+/// - In lease mode a run that is slower than usual is carried by renewals. `timeout` stops one that hangs.
 /// - A handler that is registered for a safe method where the attribute cannot see it, for example by
 ///   `web::get().to(handler)`, answers 500 and logs why.
 ///
@@ -87,13 +105,20 @@ use crate::problems::Problems;
 ///
 /// The compiler refuses, with a message that says what to write instead:
 ///
-/// - a handler without a `&mut` parameter, or with two;
+/// - a handler without a `&mut` parameter, or with two; in lease mode, one that has any;
 /// - a generic handler, a method with `self`, and a function that is not `async` or has no return type;
 /// - a safe method, as in `#[get]`, because a read has no key;
 /// - an option that is unknown, repeated or malformed;
 /// - a duration of zero, over ten years, or in months or years, whose lengths vary; a size of zero or over 1 GiB;
 ///   a number without a unit;
-/// - a `retain` that is not longer than `timeout`, and an `in_flight` that waits longer than `timeout`.
+/// - a `retain` that is not longer than `timeout`, and an `in_flight` that waits longer than `timeout`;
+/// - `lease`, `unresolved`, `resume` and `in_flight = "accept"` without `mode = "lease"`;
+/// - in lease mode: `isolation`, because a step's transaction is READ COMMITTED; `retries`, because a run that failed is
+///   not repeated within its request; `key = "optional"`, because without a key there is nothing to hold a lease on;
+/// - in lease mode: `resume = "background"` without `unresolved = "rerun"`; `in_flight = "accept"` with the scope
+///   `"endpoint"` or `"global"`, where the status resource could not tell whose operation it is asked for;
+/// - in lease mode: a `lease` that is under a second, longer than `retain`, or shorter than a `timeout` that is written.
+///   How `retain` compares with `timeout` does not matter there.
 ///
 /// # Examples
 ///
@@ -127,6 +152,30 @@ use crate::problems::Problems;
 ///     conn: &mut AsyncPgConnection,
 /// ) -> Result<HttpResponse, SettingsError> {
 ///     /* … */
+/// }
+/// ```
+///
+/// Call a payment provider. A retry after a crash runs the handler again, and what is done answers from its record:
+///
+/// ```text
+/// #[post("/orders")]
+/// #[idempotent(mode = "lease", lease = "1m", unresolved = "rerun", in_flight = "accept")]
+/// async fn pay_order(
+///     order: web::Json<NewOrder>,
+///     payments: web::Data<Payments>,
+///     steps: Steps,
+/// ) -> Result<HttpResponse, OrderError> {
+///     let charge: Charge = steps
+///         .call("charge", async |key| payments.charge(order.total, &key).await)
+///         .await?;
+///     let order: Order = steps
+///         .transaction("order", async |conn| {
+///             let row = order.paid_by(&charge);
+///             let order = diesel::insert_into(orders::table).values(row).get_result(conn).await?;
+///             Ok::<_, OrderError>(order)
+///         })
+///         .await?;
+///     Ok(HttpResponse::Created().json(order))
 /// }
 /// ```
 #[proc_macro_attribute]

@@ -43,11 +43,7 @@ impl Problems {
     }
 
     /// The value that all this was about, if there was no mistake.
-    pub(crate) fn finish<T>(self, last: syn::Result<T>) -> syn::Result<T> {
-        match (self.0, last) {
-            (None, last) => last,
-            (Some(first), Ok(_)) => Err(first),
-            (Some(first), Err(last)) => Err(Self(Some(first)).and(last)),
-        }
+    pub(crate) fn finish<T>(self, value: T) -> syn::Result<T> {
+        self.0.map_or(Ok(value), Err)
     }
 }

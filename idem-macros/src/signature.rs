@@ -1,19 +1,20 @@
 //! The signature of a protected handler: what it may not have, and what each parameter is.
 //!
-//! Never looks at an attribute of ours.
+//! Never looks at an attribute of ours; all that it is told of one is the mode.
 
 use syn::visit::{self, Visit};
 use syn::{
     FnArg, GenericParam, PatType, ReturnType, Safety, Signature, Type, TypeImplTrait, TypeReference,
 };
 
+use crate::choices::Mode;
 use crate::problems::Problems;
 
 /// The parameters, in the user's order.
 pub(crate) struct Arguments {
     pub(crate) list: Vec<Argument>,
-    /// What the one `&mut` parameter refers to.
-    pub(crate) connection: Type,
+    /// What the one `&mut` parameter refers to; in lease mode there is none.
+    pub(crate) connection: Option<Type>,
 }
 
 pub(crate) enum Argument {
@@ -22,7 +23,9 @@ pub(crate) enum Argument {
 }
 
 impl Arguments {
-    pub(crate) fn of(signature: &Signature) -> syn::Result<Self> {
+    /// The parameters, with a note of each reference that the mode has no use for. Where nobody can tell the mode,
+    /// nobody can tell that either.
+    pub(crate) fn of(signature: &Signature, mode: Option<Mode>, problems: &mut Problems) -> Self {
         let mut list = Vec::new();
         let mut exclusive = Vec::new();
         let mut shared = Vec::new();
@@ -36,38 +39,45 @@ impl Arguments {
                 Some(reference) => shared.push(reference),
             }
         }
-        let Some((connection, others)) = exclusive.split_first() else {
-            return Err(no_connection(signature, shared.first().copied()));
-        };
-
-        let mut problems = Problems::default();
-        if let Some(lifetime) = &connection.lifetime
-            && lifetime.ident != "_"
-            && signature.generics.params.is_empty()
-        {
-            problems.at(
-                lifetime,
-                "the connection is lent for one run of the handler: write `&mut` without a lifetime",
-            );
+        match mode {
+            Some(Mode::Transaction) => judge_connection(signature, &exclusive, &shared, problems),
+            Some(Mode::Lease) => judge_no_connection(&exclusive, &shared, problems),
+            None => {}
         }
-        for other in others {
-            problems.at(
-                other,
-                "a handler has one `&mut` parameter, the connection: take this by value, \
-                 through an extractor such as `web::Data<T>`",
-            );
-        }
-        for reference in shared {
-            problems.at(
-                reference,
-                "an extractor is taken by value: write its type without the `&`",
-            );
-        }
-        problems.finish(Ok(Self {
+        Self {
             list,
-            connection: (*connection.elem).clone(),
-        }))
+            connection: exclusive.first().map(|first| (*first.elem).clone()),
+        }
     }
+}
+
+fn judge_connection(
+    signature: &Signature,
+    exclusive: &[&TypeReference],
+    shared: &[&TypeReference],
+    problems: &mut Problems,
+) {
+    let Some((connection, others)) = exclusive.split_first() else {
+        problems.add(no_connection(signature, shared.first().copied()));
+        return;
+    };
+    if let Some(lifetime) = &connection.lifetime
+        && lifetime.ident != "_"
+        && signature.generics.params.is_empty()
+    {
+        problems.at(
+            lifetime,
+            "the connection is lent for one run of the handler: write `&mut` without a lifetime",
+        );
+    }
+    for other in others {
+        problems.at(
+            other,
+            "a handler has one `&mut` parameter, the connection: take this by value, \
+             through an extractor such as `web::Data<T>`",
+        );
+    }
+    judge_shared(shared, problems);
 }
 
 fn no_connection(signature: &Signature, shared: Option<&TypeReference>) -> syn::Error {
@@ -79,8 +89,33 @@ fn no_connection(signature: &Signature, shared: Option<&TypeReference>) -> syn::
         None => syn::Error::new(
             signature.paren_token.span.join(),
             "a protected handler works on the connection of the open transaction: \
-             add a parameter for it, such as `conn: &mut AsyncPgConnection`",
+             add a parameter for it, such as `conn: &mut AsyncPgConnection`; \
+             or, for a handler that calls the outside world, write `mode = \"lease\"`",
         ),
+    }
+}
+
+fn judge_no_connection(
+    exclusive: &[&TypeReference],
+    shared: &[&TypeReference],
+    problems: &mut Problems,
+) {
+    for reference in exclusive {
+        problems.at(
+            reference,
+            "a handler in lease mode holds no connection while it runs: \
+             take `steps: Steps` and write `steps.transaction(\"name\", async |conn| …)`",
+        );
+    }
+    judge_shared(shared, problems);
+}
+
+fn judge_shared(shared: &[&TypeReference], problems: &mut Problems) {
+    for reference in shared {
+        problems.at(
+            reference,
+            "an extractor is taken by value: write its type without the `&`",
+        );
     }
 }
 
@@ -101,8 +136,8 @@ fn reference(ty: &Type) -> Option<&TypeReference> {
     }
 }
 
-/// Refuses what a handler of actix-web with an open transaction cannot be.
-pub(crate) fn judge(signature: &Signature, problems: &mut Problems) {
+/// Refuses what a protected handler of actix-web cannot be in any mode.
+pub(crate) fn judge(signature: &Signature, mode: Option<Mode>, problems: &mut Problems) {
     if let Some(constness) = &signature.constness {
         problems.at(
             constness,
@@ -141,7 +176,7 @@ pub(crate) fn judge(signature: &Signature, problems: &mut Problems) {
     for input in &signature.inputs {
         judge_parameter(input, problems);
     }
-    judge_generics(signature, problems);
+    judge_generics(signature, mode, problems);
 }
 
 fn judge_parameter(input: &FnArg, problems: &mut Problems) {
@@ -164,7 +199,7 @@ fn judge_parameter(input: &FnArg, problems: &mut Problems) {
     }
 }
 
-fn judge_generics(signature: &Signature, problems: &mut Problems) {
+fn judge_generics(signature: &Signature, mode: Option<Mode>, problems: &mut Problems) {
     struct ImplTraits<'p>(&'p mut Problems);
     impl<'a> Visit<'a> for ImplTraits<'_> {
         fn visit_type_impl_trait(&mut self, ty: &'a TypeImplTrait) {
@@ -183,12 +218,20 @@ fn judge_generics(signature: &Signature, problems: &mut Problems) {
         .iter()
         .all(|generic| matches!(generic, GenericParam::Lifetime(_)))
     {
-        if !generics.is_empty() {
-            problems.at(
+        // In lease mode the reference that a lifetime is for has been refused by itself.
+        let borrows = parameters(signature).any(|parameter| reference(&parameter.ty).is_some());
+        match mode {
+            Some(Mode::Transaction) if !generics.is_empty() => problems.at(
                 generics,
                 "a handler borrows nothing but its connection, for one run: \
                  leave the lifetimes out and write `&mut`",
-            );
+            ),
+            Some(Mode::Lease) if !generics.is_empty() && !borrows => problems.at(
+                generics,
+                "a handler in lease mode borrows nothing: \
+                 leave the lifetimes out and take each parameter by value",
+            ),
+            _ => {}
         }
     } else {
         problems.at(

@@ -59,7 +59,7 @@ fn the_other_words() {
     before_and_after(
         "the_other_words",
         r#"
-        #[idempotent(scope = "endpoint", store = "all", in_flight = "reject", isolation = "read committed")]
+        #[idempotent(mode = "transaction", scope = "endpoint", store = "all", in_flight = "reject", isolation = "read committed")]
         async fn create_order(conn: &mut AsyncPgConnection) -> HttpResponse { body() }
         "#,
     );
@@ -166,6 +166,69 @@ fn thirteen_extractors_are_a_tuple_of_tuples() {
         #[idempotent]
         async fn create_order(
             a: A, b: B, c: C, d: D, e: E, f: F, g: G, h: H, i: I, j: J, k: K, l: L, m: M, conn: &mut AsyncPgConnection,
+        ) -> HttpResponse { body() }
+        "#,
+    );
+}
+
+#[test]
+fn lease_mode() {
+    before_and_after(
+        "lease_mode",
+        r#"
+        #[post("/orders")]
+        #[idempotent(mode = "lease")]
+        async fn create_order(order: web::Json<NewOrder>, steps: Steps) -> Result<HttpResponse, OrderError> {
+            body()
+        }
+        "#,
+    );
+}
+
+#[test]
+fn all_options_in_lease_mode() {
+    before_and_after(
+        "all_options_in_lease_mode",
+        r#"
+        #[idempotent(
+            mode = "lease",
+            scope = "tenant",
+            retain = "7d",
+            store = "success",
+            in_flight = "accept",
+            key = "required",
+            fingerprint = "raw",
+            body_limit = "64KiB",
+            response_limit = "128KiB",
+            timeout = "10s",
+            lease = "1m",
+            unresolved = "rerun",
+            resume = "background",
+        )]
+        async fn create_order() -> HttpResponse { body() }
+        "#,
+    );
+}
+
+#[test]
+fn the_other_words_in_lease_mode() {
+    before_and_after(
+        "the_other_words_in_lease_mode",
+        r#"
+        #[idempotent(mode = "lease", lease = "1s", in_flight = "wait 10s", unresolved = "hold", resume = "client")]
+        async fn create_order() -> HttpResponse { body() }
+        "#,
+    );
+}
+
+#[test]
+fn thirteen_extractors_in_lease_mode() {
+    before_and_after(
+        "thirteen_extractors_in_lease_mode",
+        r#"
+        #[idempotent(mode = "lease")]
+        async fn create_order(
+            a: A, b: B, c: C, d: D, e: E, f: F, g: G, h: H, i: I, j: J, k: K, l: L, web::Json(m): web::Json<M>,
         ) -> HttpResponse { body() }
         "#,
     );

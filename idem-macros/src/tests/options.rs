@@ -5,7 +5,9 @@ use std::time::Duration;
 use proc_macro2::TokenStream;
 
 use crate::args::{self, Args, Written};
-use crate::choices::{BodyForm, InFlight, Isolation, KeyRule, Scope, Store};
+use crate::choices::{
+    BodyForm, InFlight, Isolation, KeyRule, Mode, Resume, Scope, Store, Unresolved,
+};
 use crate::problems::Problems;
 
 fn parse(text: &str) -> Args {
@@ -27,6 +29,8 @@ fn nothing_is_said_by_an_empty_attribute() {
     assert!(args.in_flight.is_none() && args.key.is_none() && args.fingerprint.is_none());
     assert!(args.body_limit.is_none() && args.response_limit.is_none());
     assert!(args.timeout.is_none() && args.isolation.is_none() && args.retries.is_none());
+    assert!(args.mode.is_none() && args.lease.is_none());
+    assert!(args.unresolved.is_none() && args.resume.is_none());
 }
 
 #[test]
@@ -69,6 +73,7 @@ fn in_flight() {
     let in_flight = |text: &str| value(parse(&format!("in_flight = {text:?}")).in_flight);
     let wait = |seconds| Some(InFlight::Wait(Duration::from_secs(seconds)));
     assert_eq!(in_flight("reject"), Some(InFlight::Reject));
+    assert_eq!(in_flight("accept"), Some(InFlight::Accept));
     assert_eq!(in_flight("wait 3s"), wait(3));
     assert_eq!(in_flight("wait  1m 1s"), wait(61));
 }
@@ -110,6 +115,51 @@ fn isolation() {
 fn retries() {
     assert_eq!(value(parse("retries = 0").retries), Some(0));
     assert_eq!(value(parse("retries = 10").retries), Some(10));
+}
+
+#[test]
+fn mode() {
+    let mode = |name: &str| value(parse(&format!("mode = {name:?}")).mode);
+    assert_eq!(mode("transaction"), Some(Mode::Transaction));
+    assert_eq!(mode("lease"), Some(Mode::Lease));
+}
+
+#[test]
+fn lease() {
+    let args = parse(r#"lease = "1m 30s""#);
+    assert_eq!(value(args.lease), Some(Duration::from_secs(90)));
+}
+
+#[test]
+fn unresolved_and_resume() {
+    let unresolved = |name: &str| value(parse(&format!("unresolved = {name:?}")).unresolved);
+    assert_eq!(unresolved("hold"), Some(Unresolved::Hold));
+    assert_eq!(unresolved("rerun"), Some(Unresolved::Rerun));
+    let resume = |name: &str| value(parse(&format!("resume = {name:?}")).resume);
+    assert_eq!(resume("client"), Some(Resume::Client));
+    assert_eq!(resume("background"), Some(Resume::Background));
+}
+
+#[test]
+fn an_option_that_is_refused_could_not_be_read() {
+    let could_not_read = |text: &str, option| {
+        let tokens: TokenStream = text.parse().unwrap_or_default();
+        args::parse(tokens, &mut Problems::default()).could_not_read(option)
+    };
+    for text in [
+        "mode = \"rent\"",
+        "mode",
+        "mode(lease)",
+        "mdoe = \"lease\"",
+        "r#mode = 1",
+    ] {
+        assert!(could_not_read(text, "mode"), "{text}");
+        assert!(!could_not_read(text, "lease"), "{text}");
+    }
+    assert!(!could_not_read(
+        "mode = \"lease\", retian = \"24h\"",
+        "mode"
+    ));
 }
 
 /// A literal that comes out of a `macro_rules!` macro stands in an invisible group.

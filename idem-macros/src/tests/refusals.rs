@@ -70,7 +70,7 @@ fn options() {
         ("scope not a name", "scope = \"per user!\""),
         ("store unknown, one is near", "store = \"succes\""),
         ("store unknown, none is near", "store = \"2xx\""),
-        ("in_flight unknown", "in_flight = \"accept\""),
+        ("in_flight unknown", "in_flight = \"queue\""),
         ("in_flight without a duration", "in_flight = \"wait\""),
         ("in_flight with a bad duration", "in_flight = \"wait 2\""),
         ("in_flight waits for nothing", "in_flight = \"wait 0s\""),
@@ -189,6 +189,158 @@ fn signatures() {
     refusals(
         "refused_signatures",
         &cases.map(|(name, text)| (name, with_signature(text))),
+    );
+}
+
+#[test]
+fn modes() {
+    let cases = [
+        ("mode unknown, one is near", "mode = \"leased\""),
+        ("mode unknown, none is near", "mode = \"saga\""),
+        ("mode misspelled", "mdoe = \"lease\", lease = \"1m\""),
+        (
+            "unresolved unknown",
+            "mode = \"lease\", unresolved = \"retry\"",
+        ),
+        ("resume unknown", "mode = \"lease\", resume = \"server\""),
+        ("lease malformed", "mode = \"lease\", lease = \"2\""),
+        ("lease malformed, without the mode", "lease = \"2\""),
+        ("lease without the mode", "lease = \"1m\""),
+        ("unresolved without the mode", "unresolved = \"hold\""),
+        ("resume without the mode", "resume = \"client\""),
+        ("accept without the mode", "in_flight = \"accept\""),
+        (
+            "all of them without the mode",
+            "resume = \"background\", unresolved = \"rerun\", lease = \"1m\", in_flight = \"accept\"",
+        ),
+        (
+            "isolation in lease mode",
+            "mode = \"lease\", isolation = \"read committed\"",
+        ),
+        ("retries in lease mode", "mode = \"lease\", retries = 0"),
+        (
+            "no key in lease mode",
+            "mode = \"lease\", key = \"optional\"",
+        ),
+        (
+            "background without rerun",
+            "mode = \"lease\", resume = \"background\"",
+        ),
+        (
+            "background under hold",
+            "mode = \"lease\", unresolved = \"hold\", resume = \"background\"",
+        ),
+        (
+            "accept for a whole endpoint",
+            "mode = \"lease\", in_flight = \"accept\", scope = \"endpoint\"",
+        ),
+        (
+            "accept for everybody",
+            "mode = \"lease\", in_flight = \"accept\", scope = \"global\"",
+        ),
+        (
+            "lease under a second",
+            "mode = \"lease\", lease = \"999ms\"",
+        ),
+        (
+            "lease longer than retain",
+            "mode = \"lease\", lease = \"61m\", retain = \"1h\"",
+        ),
+        (
+            "lease longer than the default retain",
+            "mode = \"lease\", lease = \"25h\"",
+        ),
+        (
+            "retain shorter than the default lease",
+            "mode = \"lease\", retain = \"119s\"",
+        ),
+        (
+            "lease shorter than timeout",
+            "mode = \"lease\", lease = \"1m\", timeout = \"61s\"",
+        ),
+        (
+            "timeout longer than the default lease",
+            "mode = \"lease\", timeout = \"3m\"",
+        ),
+        (
+            "wait longer than timeout",
+            "mode = \"lease\", timeout = \"5s\", in_flight = \"wait 6s\"",
+        ),
+        (
+            "wait longer than ten leases",
+            "mode = \"lease\", lease = \"1s\", in_flight = \"wait 11s\"",
+        ),
+        (
+            "several",
+            "mode = \"lease\", isolation = \"serializable\", retries = 3, key = \"optional\", lease = \"1ms\"",
+        ),
+    ];
+    refusals(
+        "refused_modes",
+        &cases.map(|(name, options)| {
+            let conn = if options.contains("mode = \"lease\"") {
+                ""
+            } else {
+                CONN
+            };
+            let source = format!("#[idempotent({options})] async fn f({conn}) -> R {{ b() }}");
+            (name, source)
+        }),
+    );
+}
+
+#[test]
+fn signatures_in_lease_mode() {
+    let cases = [
+        ("connection", "mode = \"lease\"", "(a: A, conn: &mut C)"),
+        (
+            "two connections",
+            "mode = \"lease\"",
+            "(one: &mut C, two: &'static mut C)",
+        ),
+        (
+            "extractor by reference",
+            "mode = \"lease\"",
+            "(a: &A, b: B)",
+        ),
+        (
+            "lifetime of a reference",
+            "mode = \"lease\"",
+            "<'a>(conn: &'a mut C)",
+        ),
+        (
+            "lifetime of a value",
+            "mode = \"lease\"",
+            "<'a>(a: Cow<'a, str>)",
+        ),
+        ("type parameter", "mode = \"lease\"", "<T>(a: T)"),
+        (
+            "no connection beside an explicit mode",
+            "mode = \"transaction\"",
+            "(a: A)",
+        ),
+        (
+            "no connection beside an unknown mode",
+            "mode = \"leased\"",
+            "(a: A)",
+        ),
+        (
+            "no connection beside an option of lease mode",
+            "lease = \"1m\"",
+            "(a: A)",
+        ),
+        (
+            "an option and the connection",
+            "mode = \"lease\", retries = 1",
+            "(conn: &mut C)",
+        ),
+    ];
+    refusals(
+        "refused_signatures_in_lease_mode",
+        &cases.map(|(name, options, rest)| {
+            let source = format!("#[idempotent({options})] async fn f{rest} -> R {{ b() }}");
+            (name, source)
+        }),
     );
 }
 

@@ -67,6 +67,29 @@ async fn above(_conn: &mut AsyncPgConnection) -> HttpResponse {
     HttpResponse::Ok().finish()
 }
 
+/// Lease mode.
+#[idempotent(
+    mode = "lease",
+    lease = "1m",
+    unresolved = "rerun",
+    resume = "background",
+    in_flight = "accept"
+)]
+async fn leased(
+    web::Json((one, other)): web::Json<(u32, u32)>,
+    mut path: web::Path<(u32, u32)>,
+) -> impl Responder {
+    path.0 += one + other;
+    web::Json(path.into_inner())
+}
+
+/// Lease mode without parameters.
+#[actix_web::post("/leased")]
+#[idempotent(mode = "lease")]
+async fn leased_above() -> HttpResponse {
+    HttpResponse::Ok().finish()
+}
+
 /// Public handlers.
 pub mod handlers {
     use super::*;
@@ -83,6 +106,8 @@ fn main() {
         App::new()
             .route("/a/{one}/{other}", web::post().to(all_options))
             .route("/b", web::post().to(handlers::public))
+            .route("/c/{one}/{other}", web::post().to(leased))
+            .service(leased_above)
             .service(below)
             .service(above),
     );

@@ -11,6 +11,7 @@ async fn defaults(_conn: &mut AsyncPgConnection) -> HttpResponse {
 }
 
 #[idempotent(
+    mode = "transaction",
     scope = "tenant",
     retain = "7d",
     store = "success",
@@ -48,6 +49,7 @@ fn main() {
     assert_eq!(defaults.timeout, Duration::from_secs(30));
     assert_eq!(defaults.isolation, None);
     assert_eq!(defaults.retries, 0);
+    assert_eq!(defaults.lease, None);
 
     assert!(others.handler.ends_with("::others"));
     assert_eq!(others.scope, Scope::Named("tenant"));
@@ -61,4 +63,5 @@ fn main() {
     assert_eq!(others.timeout, Duration::from_secs(10));
     assert_eq!(others.isolation, Some(Isolation::Serializable));
     assert_eq!(others.retries, 3);
+    assert_eq!(others.lease, None);
 }

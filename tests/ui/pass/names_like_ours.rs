@@ -36,10 +36,19 @@ async fn r#move(__policy: String, conn: &mut AsyncPgConnection) -> HttpResponse 
     HttpResponse::Ok().body(__policy)
 }
 
+#[idempotent(mode = "lease")]
+async fn leased(__argument_0: String, __connection: web::Bytes) -> HttpResponse {
+    HttpResponse::Ok().body(format!(
+        "{__POLICY} {__argument_0} {__connection:?} {}",
+        run()
+    ))
+}
+
 fn main() {
     let _ = App::new()
         .route("/a", web::post().to(handler))
-        .route("/b", web::post().to(r#move));
+        .route("/b", web::post().to(r#move))
+        .route("/c", web::post().to(leased));
     assert!(
         idem_runtime::policies()
             .iter()

@@ -1,0 +1,12 @@
+use actix_web::HttpResponse;
+use diesel_async::AsyncPgConnection;
+use idem_runtime::idempotent;
+
+#[idempotent(in_flight = "queue")]
+async fn handler(_conn: &mut AsyncPgConnection) -> HttpResponse {
+    HttpResponse::Ok().finish()
+}
+
+fn main() {
+    let _ = actix_web::web::post().to(handler);
+}
