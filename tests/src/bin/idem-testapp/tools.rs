@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::gates::Gates;
+use crate::leased::Deployment;
 use crate::migrate::Url;
 
 /// As many as the migration puts into `stock`.
@@ -12,6 +13,7 @@ const ITEMS: u16 = 1000;
 
 pub(crate) struct Tools {
     pub(crate) url: Url,
+    pub(crate) deployment: Deployment,
     pub(crate) gates: Gates,
     /// Whether the fussy extractor is in the mood to refuse.
     pub(crate) is_fussy: AtomicBool,
@@ -20,9 +22,10 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    pub(crate) fn new(url: Url) -> Self {
+    pub(crate) fn new(url: Url, deployment: Deployment) -> Self {
         Self {
             url,
+            deployment,
             gates: Gates::default(),
             is_fussy: AtomicBool::new(false),
             sales: AtomicU16::new(0),
