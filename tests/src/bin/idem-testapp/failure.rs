@@ -11,7 +11,7 @@ use crate::script::Script;
 
 #[derive(Debug)]
 pub(crate) enum Failure {
-    Scripted(Script),
+    Scripted(Box<Script>),
     Database(diesel::result::Error),
     Conflict(Retry),
     /// Where nothing protects, and in lease mode, the pool is the handler's own affair.

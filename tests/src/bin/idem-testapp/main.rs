@@ -58,6 +58,9 @@ struct Arguments {
     worker_interval_ms: Option<u64>,
     #[arg(long, hide = true, value_enum, default_value_t)]
     deployment: Deployment,
+    /// No claim is renewed, so that every lease can be outlived
+    #[arg(long, hide = true)]
+    no_heartbeat: bool,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -46,7 +46,7 @@ pub(crate) fn end(script: &Script, tools: &Tools) -> Result<HttpResponse, Failur
         .is_some_and(|times| tools.entered(&script.label) > times);
     match script.fail.filter(|_| !is_over) {
         None | Some(Fail::Swallow) => Ok(script.response()),
-        Some(Fail::Err) => Err(Failure::Scripted(script.clone())),
+        Some(Fail::Err) => Err(Failure::Scripted(Box::new(script.clone()))),
         Some(Fail::Panic) => panic!("the script of {} says so", script.label),
         Some(Fail::Stream) => Ok(script.streamed()),
         Some(Fail::Sized) => Ok(script.sized()),

@@ -41,7 +41,7 @@ macro_rules! serve {
             let pool = web::Data::from(pool);
             let protection = configured(builder, arguments).build()?;
             let bookkeeper = Bookkeeper(url.clone());
-            let tools = web::Data::new(Tools::new(url, arguments.deployment));
+            let tools = web::Data::new(Tools::new(url, arguments));
             let idempotency = web::Data::new(protection.clone());
             let app = move || {
                 App::new()
@@ -59,13 +59,13 @@ macro_rules! serve {
             };
             // Dropping a worker lets it run on, for as long as the process.
             if arguments.maintenance {
-                drop(protection.spawn_maintenance());
+                let _worker = protection.spawn_maintenance();
             }
             if arguments.completion {
-                drop(protection.spawn_completion(app.clone()));
+                let _worker = protection.spawn_completion(app.clone());
             }
             if arguments.reconcile {
-                drop(protection.spawn_reconciler(bookkeeper));
+                let _worker = protection.spawn_reconciler(bookkeeper);
             }
             let mut server = HttpServer::new(app);
             if let Some(workers) = arguments.workers {

@@ -74,7 +74,7 @@ async fn stepwise<C: Backend + Writes>(
 
 fn enter(request: &HttpRequest, script: &Script, tools: &Tools) {
     tools.enter(&script.label);
-    if !script.heartbeat {
+    if !(script.heartbeat && tools.has_heartbeat) {
         testing::stop_heartbeat(request);
     }
 }

@@ -78,7 +78,7 @@ async fn enter(step: &Step, script: &Script, tools: &Tools) -> u64 {
 fn leave(step: &Step, script: &Script, entered: u64) -> Result<u64, Failure> {
     let is_over = step.fails.is_some_and(|times| entered > times);
     match step.fail {
-        Some(Fail::Err) if !is_over => Err(Failure::Scripted(script.clone())),
+        Some(Fail::Err) if !is_over => Err(Failure::Scripted(Box::new(script.clone()))),
         Some(Fail::Panic) if !is_over => panic!("the step {} says so", step.name),
         Some(Fail::Exit) if !is_over => process::exit(3),
         _ => Ok(entered),
