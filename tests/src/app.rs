@@ -1,5 +1,6 @@
 //! The test application as a process: started, watched, killed.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::net::SocketAddr;
@@ -34,12 +35,14 @@ pub struct App {
 }
 
 /// What `GET /effects` answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Effects {
     /// Rows that are committed, whoever wrote them.
     pub committed: u64,
     /// How often a handler was entered in this process.
     pub entered: u64,
+    /// How often the outside world was called, by anybody, with each derived key.
+    pub calls: BTreeMap<String, u64>,
 }
 
 #[derive(Clone, Default)]
@@ -181,6 +184,7 @@ impl App {
         Effects {
             committed: number("committed"),
             entered: number("entered"),
+            calls: serde_json::from_value(answer["calls"].clone()).expect("counts"),
         }
     }
 
@@ -217,8 +221,13 @@ impl App {
 
     /// SIGTERM.
     pub async fn terminate(&self) {
+        self.signal("TERM").await;
+    }
+
+    /// Any signal, by its name.
+    pub async fn signal(&self, name: &str) {
         let process = self.process().to_string();
-        let script = ["-c", r#"kill -TERM "$1""#, "sh", &process];
+        let script = ["-c", r#"kill -"$1" "$2""#, "sh", name, &process];
         let status = Command::new("sh")
             .args(script)
             .status()

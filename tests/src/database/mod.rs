@@ -110,6 +110,40 @@ impl Database {
             .await;
     }
 
+    /// Operations that are claimed and not yet recorded.
+    pub async fn pending(&self) -> i64 {
+        self.number("SELECT count(*) FROM idempotency_keys WHERE status IS NULL")
+            .await
+    }
+
+    /// Every lease that there is has run out a minute ago.
+    pub async fn expire_leases(&self) {
+        let past = match self.backend() {
+            Backend::Postgres => "clock_timestamp() - interval '1 minute'",
+            Backend::Sqlite => "strftime('%Y-%m-%d %H:%M:%f', 'now', '-60 seconds')",
+        };
+        self.execute(&format!(
+            "UPDATE idempotency_keys SET lease_expires_at = {past}
+             WHERE status IS NULL AND lease_expires_at IS NOT NULL"
+        ))
+        .await;
+    }
+
+    /// Sets the database's clock forward, for whoever connects from now on: every application's own clock is then
+    /// wrong by as much (PostgreSQL only; with SQLite there is one clock).
+    pub async fn set_clock_forward(&self, minutes: i32) {
+        let name = self.text("SELECT current_database()").await;
+        let name = name.expect("a name");
+        let mut sql = format!("ALTER DATABASE {name} SET search_path = public, pg_catalog;");
+        for clock in postgres::CLOCKS {
+            sql += &format!(
+                "CREATE OR REPLACE FUNCTION public.{clock}() RETURNS timestamptz VOLATILE LANGUAGE sql
+                 AS $$ SELECT pg_catalog.{clock}() + interval '{minutes} minutes' $$;"
+            );
+        }
+        self.execute(&sql).await;
+    }
+
     /// Makes every attempt to store a record fail, until [`Self::let_record`].
     pub async fn refuse_to_record(&self) {
         self.execute(match self.backend() {

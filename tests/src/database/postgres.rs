@@ -13,6 +13,14 @@ pub(super) const REFUSE_TO_RECORD: &str = "
         $$ BEGIN RAISE EXCEPTION 'no record today'; END $$;
     CREATE TRIGGER refuse BEFORE INSERT ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION refuse();";
 
+/// The functions that tell the time.
+pub(super) const CLOCKS: [&str; 4] = [
+    "clock_timestamp",
+    "statement_timestamp",
+    "transaction_timestamp",
+    "now",
+];
+
 pub(super) struct Place {
     name: String,
     url: String,

@@ -8,6 +8,7 @@ mod chaos;
 mod crash;
 mod fingerprint;
 mod keys;
+mod lease;
 mod operating;
 mod prune;
 mod prune_scale;

@@ -6,6 +6,7 @@ use actix_web::{HttpResponse, Responder, error, get, post, web};
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::leased::provider;
 use crate::tools::Tools;
 use crate::{effects, fatal};
 
@@ -39,9 +40,11 @@ async fn count(
     let committed = effects::committed(&tools.url, &query.label).await;
     let committed =
         committed.map_err(|failure| error::ErrorServiceUnavailable(failure.to_string()))?;
+    let calls = provider::calls(&tools.url, &query.label).await;
+    let calls = calls.map_err(|failure| error::ErrorServiceUnavailable(failure.to_string()))?;
     let entered = tools.entered(&query.label);
     Ok(web::Json(
-        json!({ "committed": committed, "entered": entered }),
+        json!({ "committed": committed, "entered": entered, "calls": calls }),
     ))
 }
 

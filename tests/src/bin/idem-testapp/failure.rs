@@ -4,18 +4,21 @@ use std::fmt;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, ResponseError};
-use idem_runtime::Retry;
 use idem_runtime::pool::LendError;
+use idem_runtime::{Retry, StepError};
 
 use crate::script::Script;
 
 #[derive(Debug)]
 pub(crate) enum Failure {
-    Scripted(Script),
+    Scripted(Box<Script>),
     Database(diesel::result::Error),
     Conflict(Retry),
-    /// Where nothing protects, the pool is the handler's own affair.
+    /// Where nothing protects, and in lease mode, the pool is the handler's own affair.
     Pool(LendError),
+    /// The outside world did not answer.
+    Outside(Box<dyn std::error::Error>),
+    Step(StepError),
     /// The response's own body failed.
     Body(Box<dyn std::error::Error>),
 }
@@ -23,6 +26,12 @@ pub(crate) enum Failure {
 impl From<LendError> for Failure {
     fn from(error: LendError) -> Self {
         Self::Pool(error)
+    }
+}
+
+impl From<StepError> for Failure {
+    fn from(error: StepError) -> Self {
+        Self::Step(error)
     }
 }
 
@@ -39,7 +48,8 @@ impl fmt::Display for Failure {
             Self::Database(error) => error.fmt(f),
             Self::Conflict(retry) => retry.fmt(f),
             Self::Pool(error) => error.fmt(f),
-            Self::Body(error) => error.fmt(f),
+            Self::Outside(error) | Self::Body(error) => error.fmt(f),
+            Self::Step(error) => error.fmt(f),
         }
     }
 }
@@ -52,16 +62,19 @@ impl ResponseError for Failure {
                 StatusCode::INTERNAL_SERVER_ERROR
             }
             Self::Pool(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Outside(_) => StatusCode::BAD_GATEWAY,
+            Self::Step(error) => error.status_code(),
         }
     }
 
     fn error_response(&self) -> HttpResponse {
         match self {
             Self::Scripted(script) => script.error_response(),
-            Self::Database(_) | Self::Pool(_) | Self::Body(_) => {
+            Self::Database(_) | Self::Pool(_) | Self::Outside(_) | Self::Body(_) => {
                 HttpResponse::build(self.status_code()).body(self.to_string())
             }
             Self::Conflict(retry) => retry.error_response(),
+            Self::Step(error) => error.error_response(),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Who is asking: `Authorization: Bearer ACCOUNT:ANYTHING`.
+//! Who is asking: `Authorization: Bearer ACCOUNT:ANYTHING`. A request that the application itself drives on has no
+//! token, but the account that it was accepted for.
 
 use std::future::{Ready, ready};
 
@@ -6,7 +7,7 @@ use actix_web::dev::Payload;
 use actix_web::error::ErrorUnauthorized;
 use actix_web::http::header::AUTHORIZATION;
 use actix_web::{Error, FromRequest, HttpRequest};
-use idem_runtime::Account;
+use idem_runtime::{Account, Resumed};
 
 pub(crate) struct Tenant(pub(crate) String);
 
@@ -21,8 +22,15 @@ impl FromRequest for Tenant {
     type Future = Ready<Result<Self, Error>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let account = account(request).map(|account| Self(account.into()));
-        ready(account.ok_or_else(|| ErrorUnauthorized("who are you?")))
+        let account = match Resumed::of(request) {
+            Some(resumed) => resumed.account().map(str::to_owned),
+            None => account(request).map(str::to_owned),
+        };
+        ready(
+            account
+                .map(Self)
+                .ok_or_else(|| ErrorUnauthorized("who are you?")),
+        )
     }
 }
 

@@ -8,6 +8,7 @@ mod fatal;
 mod gates;
 mod handlers;
 mod identity;
+mod leased;
 mod migrate;
 mod play;
 mod script;
@@ -21,6 +22,7 @@ use std::net::SocketAddr;
 use clap::Parser;
 use tracing_subscriber::EnvFilter;
 
+use leased::Deployment;
 use migrate::Url;
 
 #[derive(Clone, Parser)]
@@ -43,6 +45,22 @@ struct Arguments {
     max_operations: Option<usize>,
     #[arg(long, hide = true, default_value_t = 5)]
     shutdown_timeout_s: u64,
+    /// Prune in the background
+    #[arg(long)]
+    maintenance: bool,
+    /// Drive stranded operations of `/background/script` to their end
+    #[arg(long)]
+    completion: bool,
+    /// Ask the outside world about unresolved operations
+    #[arg(long)]
+    reconcile: bool,
+    #[arg(long, hide = true)]
+    worker_interval_ms: Option<u64>,
+    #[arg(long, hide = true, value_enum, default_value_t)]
+    deployment: Deployment,
+    /// No claim is renewed, so that every lease can be outlived
+    #[arg(long, hide = true)]
+    no_heartbeat: bool,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

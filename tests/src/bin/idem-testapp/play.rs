@@ -1,7 +1,7 @@
 //! Doing what a script says.
 
-use std::process;
 use std::time::Duration;
+use std::{process, thread};
 
 use actix_web::HttpResponse;
 use actix_web::http::header::ContentType;
@@ -33,14 +33,21 @@ pub(crate) async fn play(
         Work::Four => four(script, tools, connection).await?,
     }
     pause(script, tools, At::After).await;
-    match script.fail {
-        None => Ok(script.response()),
-        Some(Fail::Err) => Err(Failure::Scripted(script.clone())),
+    if let Some(Fail::Swallow) = script.fail {
+        let _ = connection.spring_trap(&script.label).await;
+    }
+    end(script, tools)
+}
+
+/// How it ends.
+pub(crate) fn end(script: &Script, tools: &Tools) -> Result<HttpResponse, Failure> {
+    let is_over = script
+        .fails
+        .is_some_and(|times| tools.entered(&script.label) > times);
+    match script.fail.filter(|_| !is_over) {
+        None | Some(Fail::Swallow) => Ok(script.response()),
+        Some(Fail::Err) => Err(Failure::Scripted(Box::new(script.clone()))),
         Some(Fail::Panic) => panic!("the script of {} says so", script.label),
-        Some(Fail::Swallow) => {
-            let _ = connection.spring_trap(&script.label).await;
-            Ok(script.response())
-        }
         Some(Fail::Stream) => Ok(script.streamed()),
         Some(Fail::Sized) => Ok(script.sized()),
         Some(Fail::Endless) => Ok(script.endless()),
@@ -89,7 +96,7 @@ pub(crate) fn digest(name: &str, tools: &Tools, extracted: &[u8]) -> HttpRespons
         .body(hex::encode(Sha256::digest(extracted)))
 }
 
-async fn pause(script: &Script, tools: &Tools, at: At) {
+pub(crate) async fn pause(script: &Script, tools: &Tools, at: At) {
     if script.sleep_at != at {
         return;
     }
@@ -98,5 +105,8 @@ async fn pause(script: &Script, tools: &Tools, at: At) {
     }
     if script.sleep_ms > 0 {
         tokio::time::sleep(Duration::from_millis(script.sleep_ms)).await;
+    }
+    if script.block_ms > 0 {
+        thread::sleep(Duration::from_millis(script.block_ms));
     }
 }

@@ -41,6 +41,46 @@ pub(crate) struct Script {
     /// Run in front of the inserts; an error of it is an `Err` of the handler.
     #[serde(default)]
     pub(crate) sql: Option<String>,
+    /// Keeps the worker's own thread for that long, at the same moment as it would sleep.
+    #[serde(default)]
+    pub(crate) block_ms: u64,
+    /// `fail` holds for the first so many runs in this process only.
+    #[serde(default)]
+    pub(crate) fails: Option<u64>,
+    /// Lease mode: whether the claim is renewed.
+    #[serde(default = "yes")]
+    pub(crate) heartbeat: bool,
+    /// Lease mode without steps: whether it calls the outside world behind the inserts.
+    #[serde(default)]
+    pub(crate) call: bool,
+    /// Lease mode with steps: what to do instead of the inserts.
+    #[serde(default)]
+    pub(crate) steps: Vec<Step>,
+}
+
+/// One step: it waits at its gate, sleeps, works and fails, in this order.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Step {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    #[serde(default)]
+    pub(crate) gate: Option<String>,
+    #[serde(default)]
+    pub(crate) sleep_ms: u64,
+    #[serde(default)]
+    pub(crate) fail: Option<Fail>,
+    /// `fail` holds for the first so many times in this process only.
+    #[serde(default)]
+    pub(crate) fails: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    /// A call of the outside world.
+    Call,
+    /// An insert of one effect.
+    Transaction,
 }
 
 /// What it does in the database, behind `sql`.
@@ -133,6 +173,10 @@ fn one() -> u32 {
 
 fn ok() -> u16 {
     200
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl Script {

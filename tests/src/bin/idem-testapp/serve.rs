@@ -13,9 +13,10 @@ use idem_runtime::pool::{self, ConnectionPool};
 use idem_runtime::{Backend, Builder, Idempotency};
 
 use crate::identity::Tenant;
+use crate::leased::Bookkeeper;
 use crate::migrate::Url;
 use crate::tools::Tools;
-use crate::{Arguments, commands, handlers, unprotected};
+use crate::{Arguments, commands, handlers, leased, unprotected};
 
 /// Above any limit of ours, so that it is ours that is met.
 const BODY_LIMIT: usize = 64 << 20;
@@ -38,20 +39,35 @@ macro_rules! serve {
                 (Idempotency::builder(pool.clone()), Arc::new(pool))
             };
             let pool = web::Data::from(pool);
-            let idempotency = web::Data::new(configured(builder, arguments).build()?);
-            let tools = web::Data::new(Tools::new(url));
-            let mut server = HttpServer::new(move || {
+            let protection = configured(builder, arguments).build()?;
+            let bookkeeper = Bookkeeper(url.clone());
+            let tools = web::Data::new(Tools::new(url, arguments));
+            let idempotency = web::Data::new(protection.clone());
+            let app = move || {
                 App::new()
                     .app_data(idempotency.clone())
+                    .service(idempotency.status_resource())
                     .app_data(pool.clone())
                     .app_data(tools.clone())
                     .app_data(web::PayloadConfig::new(BODY_LIMIT))
                     .app_data(web::JsonConfig::default().limit(BODY_LIMIT))
                     .app_data(web::FormConfig::default().limit(BODY_LIMIT))
                     .configure(handlers::$name::routes)
+                    .configure(leased::$name::routes)
                     .configure(unprotected::$name::routes)
                     .configure(commands::routes)
-            });
+            };
+            // Dropping a worker lets it run on, for as long as the process.
+            if arguments.maintenance {
+                let _worker = protection.spawn_maintenance();
+            }
+            if arguments.completion {
+                let _worker = protection.spawn_completion(app.clone());
+            }
+            if arguments.reconcile {
+                let _worker = protection.spawn_reconciler(bookkeeper);
+            }
+            let mut server = HttpServer::new(app);
             if let Some(workers) = arguments.workers {
                 server = server.workers(workers);
             }
@@ -69,7 +85,10 @@ serve!(postgres AsyncPgConnection, pool::postgres_config());
 serve!(sqlite SyncConnectionWrapper<SqliteConnection>, pool::sqlite_config());
 
 fn configured<C: Backend>(builder: Builder<C>, arguments: &Arguments) -> Builder<C> {
-    let mut builder = builder.account::<Tenant>();
+    let mut builder = builder.account::<Tenant>().status_path("/operations");
+    if let Some(interval) = arguments.worker_interval_ms {
+        builder = builder.worker_interval(Duration::from_millis(interval));
+    }
     if let Some(timeout) = arguments.pool_timeout_ms {
         builder = builder.pool_timeout(Duration::from_millis(timeout));
     }

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use crate::Arguments;
 use crate::gates::Gates;
+use crate::leased::Deployment;
 use crate::migrate::Url;
 
 /// As many as the migration puts into `stock`.
@@ -12,6 +14,8 @@ const ITEMS: u16 = 1000;
 
 pub(crate) struct Tools {
     pub(crate) url: Url,
+    pub(crate) deployment: Deployment,
+    pub(crate) has_heartbeat: bool,
     pub(crate) gates: Gates,
     /// Whether the fussy extractor is in the mood to refuse.
     pub(crate) is_fussy: AtomicBool,
@@ -20,9 +24,11 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    pub(crate) fn new(url: Url) -> Self {
+    pub(crate) fn new(url: Url, arguments: &Arguments) -> Self {
         Self {
             url,
+            deployment: arguments.deployment,
+            has_heartbeat: !arguments.no_heartbeat,
             gates: Gates::default(),
             is_fussy: AtomicBool::new(false),
             sales: AtomicU16::new(0),
