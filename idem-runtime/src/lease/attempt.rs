@@ -62,16 +62,18 @@ where
         Ended::Final(answer, stored) => record(operation, keyed, holding, answer, stored).await,
         Ended::Failed(answer) => {
             operation.tell("failed");
-            if lease.unresolved == Unresolved::Hold {
+            let is_kept =
+                lease.unresolved == Unresolved::Hold || lease.resume == Resume::Background;
+            if is_kept || !let_go(operation, holding.held).await {
                 end(operation, holding.held).await;
-            } else {
-                free(operation, lease, holding.held).await;
             }
             Err(answer)
         }
         Ended::Refused(answer) => {
             operation.tell("unrecorded");
-            free(operation, lease, holding.held).await;
+            if !let_go(operation, holding.held).await {
+                give_back(operation, holding.held).await;
+            }
             Ok(answer)
         }
         Ended::Changed => {
@@ -106,20 +108,17 @@ where
         }
     };
     let failed = |problem: Problem| Ended::Failed(problem.in_lease_mode().into());
-    let ran = supervise(deadline, running).await;
-    match holding.word() {
-        Word::Kept => {}
-        Word::Taken => return Ended::Lost,
-        Word::Unrenewed => return Ended::Unrenewed,
-    }
-    let response = match ran {
-        Ran::Finished(Some(response)) => response,
-        Ran::Finished(None) => return Ended::Lost,
-        Ran::Panicked => {
+    let response = match (supervise(deadline, running).await, holding.word()) {
+        // Whether its record comes in time is for the store to say.
+        (Ran::Finished(Some(response)), _) => response,
+        // Dropped, which on SQLite may have ended in a panic.
+        (Ran::Finished(None) | Ran::Panicked, Word::Unrenewed) => return Ended::Unrenewed,
+        (Ran::Finished(None), _) | (Ran::Panicked, Word::Taken) => return Ended::Lost,
+        (Ran::Panicked, Word::Kept) => {
             tracing::error!(endpoint = operation.endpoint, "the handler panicked");
             return failed(Problem::handler_failed());
         }
-        Ran::TimedOut => {
+        (Ran::TimedOut, _) => {
             tracing::error!(endpoint = operation.endpoint, "the handler timed out");
             return failed(Problem::timed_out());
         }
@@ -225,16 +224,7 @@ async fn lost<C: Backend>(
     }
 }
 
-/// Lets go of a claim of which nobody need know any more. What steps have finished stays with it, and
-/// so does a request that is to be driven to its end: then only the lease ends.
-async fn free<C: Backend>(operation: &Operation<C>, lease: LeasePolicy, held: Held) {
-    if lease.resume == Resume::Client && let_go(operation, held).await {
-        return;
-    }
-    end(operation, held).await;
-}
-
-/// Forgets the claim, if nothing is left of it.
+/// Forgets the claim, if nothing is left of it: no finished step, no request that is kept.
 pub(super) async fn let_go<C: Backend>(operation: &Operation<C>, held: Held) -> bool {
     let forget = async |connection: &mut C| lease::forget(connection, &held).await;
     matches!(operation.reach().ask(forget).await, Ok((_, true)))
@@ -244,6 +234,14 @@ pub(super) async fn let_go<C: Backend>(operation: &Operation<C>, held: Held) -> 
 async fn end<C: Backend>(operation: &Operation<C>, held: Held) {
     let end = async |connection: &mut C| lease::end(connection, &held).await;
     if operation.reach().ask(end).await.is_err() {
+        tracing::warn!(endpoint = operation.endpoint, "a lease is left to run out");
+    }
+}
+
+/// Lets a retry go on behind the finished steps.
+async fn give_back<C: Backend>(operation: &Operation<C>, held: Held) {
+    let give_back = async |connection: &mut C| lease::give_back(connection, &held).await;
+    if operation.reach().ask(give_back).await.is_err() {
         tracing::warn!(endpoint = operation.endpoint, "a lease is left to run out");
     }
 }

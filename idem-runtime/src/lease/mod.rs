@@ -4,6 +4,11 @@
 //!
 //! No SQL, no body bytes.
 
+#![cfg_attr(
+    not(any(feature = "postgres", feature = "sqlite")),
+    allow(unused, reason = "without a backend nothing can run")
+)]
+
 mod attempt;
 mod claim;
 mod heartbeat;

@@ -79,6 +79,8 @@ pub struct State {
     pub(crate) ended: bool,
     /// Whether the record, if there is one, is still honoured.
     pub(crate) live: bool,
+    /// Whether the accepted request is kept, for a worker to run it again.
+    is_kept: bool,
     status: Option<i32>,
     headers: Option<String>,
     body: Option<Vec<u8>>,
@@ -100,6 +102,11 @@ impl State {
             Some(RERUN) => rule == Unresolved::Rerun,
             _ => false,
         }
+    }
+
+    /// Whether somebody is working on it, or will without being asked.
+    pub(crate) fn is_going_on(&self) -> bool {
+        !self.ended || self.is_kept && self.may_rerun(Unresolved::Rerun)
     }
 
     pub(crate) fn is_pending(&self) -> bool {
@@ -218,12 +225,19 @@ pub(crate) async fn take_over<C: Leases>(
     held: &Held,
     stale: [u8; 16],
 ) -> QueryResult<Option<Option<String>>> {
+    // Whoever has the row locked at this moment is working on it, and is not waited for.
+    let free = statement![
+        "SELECT id FROM idempotency_keys",
+        ended(held.id, stale),
+        Piece::SkipLocked,
+    ];
     let take = statement![
         "UPDATE idempotency_keys SET owner = ",
         held.owner,
         ", lease_expires_at = ",
         Piece::later(held.length),
-        ended(held.id, stale),
+        " WHERE id",
+        Piece::OneOf(free),
         " RETURNING steps",
     ];
     Ok(C::steps(connection, StepsQuery(take)).await?.pop())
@@ -303,14 +317,27 @@ pub(crate) async fn forget<C: Leases>(connection: &mut C, held: &Held) -> QueryR
     changed(C::execute(connection, forget).await)
 }
 
-/// Ends the lease before its time: nobody is working on the operation any more.
+/// Ends the lease before its time: nobody is working on the operation any more. The owner is another
+/// one from now on, so that a renewal that is still under way is too late.
 pub(crate) async fn end<C: Leases>(connection: &mut C, held: &Held) -> QueryResult<bool> {
-    let end = statement![
+    let end = statement![ended_now(), held_by(held)];
+    changed(C::execute(connection, end).await)
+}
+
+/// Ends the lease before its time, and says that the operation may be run again behind its finished
+/// steps.
+pub(crate) async fn give_back<C: Leases>(connection: &mut C, held: &Held) -> QueryResult<bool> {
+    let give_back = statement![ended_now(), ", unresolved = 'released'", held_by(held)];
+    changed(C::execute(connection, give_back).await)
+}
+
+fn ended_now() -> Statement {
+    statement![
         "UPDATE idempotency_keys SET lease_expires_at = ",
         Piece::Now,
-        held_by(held),
-    ];
-    changed(C::execute(connection, end).await)
+        ", owner = ",
+        Uuid::new_v4(),
+    ]
 }
 
 /// What is to be known of one row.
@@ -325,7 +352,8 @@ pub(crate) async fn state<C: Leases>(
         Piece::Now,
         ", false), coalesce(status IS NULL OR expires_at > ",
         Piece::Now,
-        ", true), CAST(status AS integer), headers, body FROM idempotency_keys WHERE id = ",
+        ", true), request IS NOT NULL, CAST(status AS integer), headers, body \
+         FROM idempotency_keys WHERE id = ",
         id,
     ];
     Ok(C::states(connection, StateQuery(state)).await?.pop())

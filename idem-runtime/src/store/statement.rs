@@ -187,6 +187,7 @@ query!(StateQuery: (
     Nullable<Text>,
     Bool,
     Bool,
+    Bool,
     Nullable<Integer>,
     Nullable<Text>,
     Nullable<Binary>,
