@@ -189,15 +189,22 @@ impl<C: Backend> Steps<C> {
             Some(Fault::Unavailable) => return Err(StepError::Unavailable),
             Some(Fault::Changed | Fault::Failed) | None => {}
         }
-        match run.log.ask(name) {
-            Ok(Asked::Finished(json)) => match serde_json::from_str(&json) {
+        let asked = run.log.ask(name).and_then(|asked| match asked {
+            Asked::Finished(json) => match serde_json::from_str(&json) {
                 Ok(value) => Ok(Turn::Finished(value)),
-                Err(source) => Err(run.blame(Fault::Changed, StepError::unreadable(name, source))),
+                Err(source) => Err(StepError::unreadable(name, source)),
             },
-            Ok(Asked::New) => Ok(Turn::Ours(Step { steps: self })),
-            Err(error @ StepError::Changed { .. }) => Err(run.blame(Fault::Changed, error)),
-            Err(error) => Err(run.blame(Fault::Failed, error)),
-        }
+            Asked::New => Ok(Turn::Ours(Step { steps: self })),
+        });
+        asked.map_err(|error| {
+            tracing::error!(endpoint = self.0.endpoint, %error, "a step is refused");
+            match error {
+                StepError::Changed { .. } | StepError::Unreadable { .. } => {
+                    run.blame(Fault::Changed, error)
+                }
+                error => run.blame(Fault::Failed, error),
+            }
+        })
     }
 
     fn line(&self, name: &str, value: &impl Serialize) -> Result<String, StepError> {

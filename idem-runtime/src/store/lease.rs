@@ -323,7 +323,7 @@ pub(crate) async fn state<C: Leases>(
         Piece::BytesOfId("owner"),
         ", unresolved, coalesce(lease_expires_at <= ",
         Piece::Now,
-        ", false), coalesce(expires_at > ",
+        ", false), coalesce(status IS NULL OR expires_at > ",
         Piece::Now,
         ", true), CAST(status AS integer), headers, body FROM idempotency_keys WHERE id = ",
         id,
@@ -416,7 +416,7 @@ fn unresolved_columns() -> Statement {
     ]
 }
 
-/// Somebody knows how an unresolved operation ended.
+/// Somebody knows how an unresolved operation ended. Its late owner does not find itself in the row.
 pub(crate) async fn settle<C: Leases>(
     connection: &mut C,
     id: [u8; 16],
@@ -424,7 +424,11 @@ pub(crate) async fn settle<C: Leases>(
     response: &StoredResponse,
     retain: Duration,
 ) -> QueryResult<bool> {
-    let settle = statement![recorded(response, retain), ended(id, owner)];
+    let settle = statement![
+        recorded(response, retain),
+        ", owner = NULL",
+        ended(id, owner)
+    ];
     changed(C::execute(connection, settle).await)
 }
 

@@ -205,7 +205,7 @@ impl QueryFragment<Pg> for Look {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
             "SELECT scope, key, fingerprint, status, headers, body, \
-             coalesce(expires_at > clock_timestamp(), true) \
+             coalesce(status IS NULL OR expires_at > clock_timestamp(), true) \
              FROM idempotency_keys WHERE id = ",
         );
         out.push_bind_param::<Uuid, _>(&self.0)
@@ -299,7 +299,8 @@ struct DeleteExpired(uuid::Uuid);
 impl QueryFragment<Pg> for DeleteExpired {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
-            "DELETE FROM idempotency_keys WHERE expires_at <= clock_timestamp() AND id = ",
+            "DELETE FROM idempotency_keys \
+             WHERE expires_at <= clock_timestamp() AND status IS NOT NULL AND id = ",
         );
         out.push_bind_param::<Uuid, _>(&self.0)
     }

@@ -218,7 +218,8 @@ impl RunQueryDsl<SqliteConnection> for Look {}
 impl QueryFragment<Sqlite> for Look {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
         out.push_sql(
-            "SELECT scope, key, fingerprint, status, headers, body, coalesce(expires_at > ",
+            "SELECT scope, key, fingerprint, status, headers, body, \
+             coalesce(status IS NULL OR expires_at > ",
         );
         out.push_sql(NOW);
         out.push_sql(", 1) FROM idempotency_keys WHERE id = ");
@@ -253,7 +254,7 @@ impl QueryFragment<Sqlite> for DeleteExpired {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
         out.push_sql("DELETE FROM idempotency_keys WHERE expires_at <= ");
         out.push_sql(NOW);
-        out.push_sql(" AND id = ");
+        out.push_sql(" AND status IS NOT NULL AND id = ");
         out.push_bind_param::<Binary, [u8]>(&self.0)
     }
 }
