@@ -10,6 +10,7 @@ use actix_web::{HttpRequest, HttpResponse, Resource, web};
 
 use crate::idempotency::{BuildError, Idempotency, Settings};
 use crate::operation::Refusal;
+use crate::policy::Unresolved;
 use crate::problem::{Problem, RETRY_AFTER_SECONDS};
 use crate::reach::Reach;
 use crate::response::replay;
@@ -92,6 +93,7 @@ async fn status<C: Backend>(
         return Err(Problem::operation_unknown().into());
     }
     let is_going_on = state.is_going_on();
+    let may_rerun = state.may_rerun(Unresolved::Rerun);
     match state.response() {
         Some(recorded) => replay(&recorded, &settings.replayed_header).map_err(|error| {
             tracing::error!(%error, "a record cannot be replayed");
@@ -100,6 +102,7 @@ async fn status<C: Backend>(
         None if is_going_on => Ok(HttpResponse::Accepted()
             .insert_header((RETRY_AFTER, RETRY_AFTER_SECONDS))
             .finish()),
+        None if may_rerun => Err(Problem::stranded().into()),
         None => Err(Problem::unresolved().into()),
     }
 }

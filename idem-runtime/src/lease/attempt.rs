@@ -40,7 +40,8 @@ enum Ended {
 }
 
 /// How long a store that is away is left alone before it is asked again.
-const PAUSE: Duration = Duration::from_millis(100);
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Runs the handler, and ends the claim.
 pub(super) async fn run<C, A, F>(
@@ -179,8 +180,8 @@ async fn record<C: Backend>(
 ) -> Result<HttpResponse, Refusal> {
     let (held, retain) = (holding.held, operation.policy.retain);
     let record = async |connection: &mut C| lease::record(connection, &held, &stored, retain).await;
-    let word = holding.watch();
-    match insist(&operation.settings, &operation.endpoint, &word, record).await {
+    let lease = (held, holding.watch());
+    match insist(&operation.settings, &operation.endpoint, lease, record).await {
         Ok(true) => {
             operation.tell("executed");
             Ok(answer)
@@ -246,23 +247,24 @@ async fn give_back<C: Backend>(operation: &Operation<C>, held: Held) {
     }
 }
 
-/// Asks the store again and again, for as long as the lease is kept. Harmless to ask again.
+/// Asks the store again and again, for as long as the lease is kept, and at most as long as a lease.
+/// Harmless to ask again.
 pub(super) async fn insist<C: Backend, T>(
     settings: &Settings<C>,
     endpoint: &str,
-    word: &watch::Receiver<Word>,
+    (held, word): (Held, watch::Receiver<Word>),
     question: impl AsyncFn(&mut C) -> QueryResult<T>,
 ) -> Result<T, Unreached> {
+    let until = Instant::now() + held.length;
+    let mut pause = FIRST_PAUSE;
     loop {
         match Reach::new(settings, endpoint).ask(&question).await {
             Ok((_, answer)) => return Ok(answer),
-            Err(unreached) => {
-                let is_stopped = word.has_changed().is_err();
-                if is_stopped || *word.borrow() != Word::Kept {
-                    return Err(unreached);
-                }
+            Err(unreached) if *word.borrow() != Word::Kept || Instant::now() >= until => {
+                return Err(unreached);
             }
+            Err(_) => sleep(pause).await,
         }
-        sleep(PAUSE).await;
+        pause = LONGEST_PAUSE.min(pause * 2);
     }
 }

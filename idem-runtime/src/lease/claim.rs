@@ -64,11 +64,8 @@ pub(super) async fn settle<C: Backend>(
             Tried::Again(first) => place = Some(first),
         }
     }
-    tracing::error!(
-        endpoint = operation.endpoint,
-        "the claim was lost too often"
-    );
-    Err(Problem::store_unavailable().into())
+    // Somebody is at it, each time we look.
+    Err(operation.in_flight(keyed))
 }
 
 /// Commits the pending row in the transaction of the claim. From then on others find it in the

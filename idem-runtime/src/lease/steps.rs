@@ -20,6 +20,7 @@ use tokio::sync::watch;
 pub use error::StepError;
 pub(crate) use log::{Finished, finished};
 
+use super::attempt::insist;
 use super::holding::{Holding, Word};
 use crate::idempotency::Settings;
 use crate::key::IdempotencyKey;
@@ -225,8 +226,8 @@ impl<C: Backend> Steps<C> {
     async fn remember(&self, name: &str, line: &str) -> Result<(), StepError> {
         let (held, word) = self.run()?;
         let finish = async |connection: &mut C| lease::finish_step(connection, &held, line).await;
-        let written = super::attempt::insist(&self.0.settings, &self.0.endpoint, &word, finish);
-        match written.await {
+        let lease = (held, word);
+        match insist(&self.0.settings, &self.0.endpoint, lease, finish).await {
             Ok(true) => Ok(()),
             Ok(false) => Err(self.blame(Fault::Lost, StepError::Lost)),
             Err(_) => {
