@@ -8,7 +8,8 @@ use std::sync::Arc;
 use actix_web::http::header::{LOCATION, RETRY_AFTER};
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 
-use crate::idempotency::{BuildError, Idempotency, Settings};
+use crate::builder::BuildError;
+use crate::idempotency::{Idempotency, Settings};
 use crate::operation::Refusal;
 use crate::policy::Unresolved;
 use crate::problem::{Problem, RETRY_AFTER_SECONDS};

@@ -2,21 +2,17 @@
 //!
 //! No SQL, no claims.
 
-use std::time::Duration;
-
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse};
-use diesel::QueryResult;
-use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::holding::{Holding, Word};
+use super::insist::insist;
 use super::steps::{Fault, Steps};
-use crate::idempotency::Settings;
 use crate::operation::{Keyed, Operation, Refusal};
 use crate::policy::{LeasePolicy, Resume, Unresolved};
 use crate::problem::Problem;
-use crate::reach::{Reach, Unreached};
+use crate::reach::Unreached;
 use crate::response::{StoredResponse, capture};
 use crate::retry::Retry;
 use crate::store::Backend;
@@ -38,10 +34,6 @@ enum Ended {
     /// The lease could not be renewed.
     Unrenewed,
 }
-
-/// How long a store that is away is left alone before it is asked again.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Runs the handler, and ends the claim.
 pub(super) async fn run<C, A, F>(
@@ -244,27 +236,5 @@ async fn give_back<C: Backend>(operation: &Operation<C>, held: Held) {
     let give_back = async |connection: &mut C| lease::give_back(connection, &held).await;
     if operation.reach().ask(give_back).await.is_err() {
         tracing::warn!(endpoint = operation.endpoint, "a lease is left to run out");
-    }
-}
-
-/// Asks the store again and again, for as long as the lease is kept, and at most as long as a lease.
-/// Harmless to ask again.
-pub(super) async fn insist<C: Backend, T>(
-    settings: &Settings<C>,
-    endpoint: &str,
-    (held, word): (Held, watch::Receiver<Word>),
-    question: impl AsyncFn(&mut C) -> QueryResult<T>,
-) -> Result<T, Unreached> {
-    let until = Instant::now() + held.length;
-    let mut pause = FIRST_PAUSE;
-    loop {
-        match Reach::new(settings, endpoint).ask(&question).await {
-            Ok((_, answer)) => return Ok(answer),
-            Err(unreached) if *word.borrow() != Word::Kept || Instant::now() >= until => {
-                return Err(unreached);
-            }
-            Err(_) => sleep(pause).await,
-        }
-        pause = LONGEST_PAUSE.min(pause * 2);
     }
 }

@@ -13,6 +13,7 @@ mod attempt;
 mod claim;
 mod heartbeat;
 mod holding;
+mod insist;
 mod kept;
 mod steps;
 

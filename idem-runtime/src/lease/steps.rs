@@ -20,8 +20,8 @@ use tokio::sync::watch;
 pub use error::StepError;
 pub(crate) use log::{Finished, finished};
 
-use super::attempt::insist;
 use super::holding::{Holding, Word};
+use super::insist::insist;
 use crate::idempotency::Settings;
 use crate::key::IdempotencyKey;
 use crate::operation::{Keyed, Operation};
