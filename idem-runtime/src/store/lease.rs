@@ -9,7 +9,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::web::Bytes;
+use bytes::Bytes;
 use diesel::QueryResult;
 use diesel::prelude::Queryable;
 use uuid::Uuid;
