@@ -11,6 +11,7 @@ use super::insist::insist;
 use super::steps::{Fault, Steps};
 use crate::operation::{Keyed, Operation, Refusal};
 use crate::policy::{LeasePolicy, Resume, Unresolved};
+use crate::pool::Loan;
 use crate::problem::Problem;
 use crate::reach::Unreached;
 use crate::response::{StoredResponse, capture};
@@ -51,29 +52,29 @@ where
 {
     let ended = handle(operation, holding, arguments, handler).await;
     let ended = judge(ended, steps.end());
+    let held = holding.held;
     match ended {
         Ended::Final(answer, stored) => record(operation, keyed, holding, answer, stored).await,
         Ended::Failed(answer) => {
-            operation.tell("failed");
-            let is_kept =
-                lease.unresolved == Unresolved::Hold || lease.resume == Resume::Background;
-            if is_kept || !let_go(operation, holding.held).await {
-                end(operation, holding.held).await;
+            let stays = lease.unresolved == Unresolved::Hold || lease.resume == Resume::Background;
+            if !stays && let_go(operation, held).await || end(operation, held).await {
+                operation.tell("failed");
+                return Err(answer);
             }
-            Err(answer)
+            lost(operation, keyed, held).await
         }
         Ended::Refused(answer) => {
-            operation.tell("unrecorded");
-            if !let_go(operation, holding.held).await {
-                give_back(operation, holding.held).await;
+            if let_go(operation, held).await || give_back(operation, held).await {
+                operation.tell("unrecorded");
+                return Ok(answer);
             }
-            Ok(answer)
+            lost(operation, keyed, held).await
         }
         Ended::Changed => {
-            end(operation, holding.held).await;
+            end(operation, held).await;
             Err(operation.unresolved().into())
         }
-        Ended::Lost => lost(operation, keyed, holding.held).await,
+        Ended::Lost => lost(operation, keyed, held).await,
         Ended::Unrenewed => {
             operation.tell("unrenewed");
             Err(Problem::store_unavailable().into())
@@ -223,18 +224,28 @@ pub(super) async fn let_go<C: Backend>(operation: &Operation<C>, held: Held) -> 
     matches!(operation.reach().ask(forget).await, Ok((_, true)))
 }
 
-/// Ends the lease before its time. If the store is away, it ends in its time.
-async fn end<C: Backend>(operation: &Operation<C>, held: Held) {
+/// Ends the lease before its time.
+async fn end<C: Backend>(operation: &Operation<C>, held: Held) -> bool {
     let end = async |connection: &mut C| lease::end(connection, &held).await;
-    if operation.reach().ask(end).await.is_err() {
-        tracing::warn!(endpoint = operation.endpoint, "a lease is left to run out");
-    }
+    is_still_ours(operation, operation.reach().ask(end).await)
 }
 
 /// Lets a retry go on behind the finished steps.
-async fn give_back<C: Backend>(operation: &Operation<C>, held: Held) {
+async fn give_back<C: Backend>(operation: &Operation<C>, held: Held) -> bool {
     let give_back = async |connection: &mut C| lease::give_back(connection, &held).await;
-    if operation.reach().ask(give_back).await.is_err() {
-        tracing::warn!(endpoint = operation.endpoint, "a lease is left to run out");
+    is_still_ours(operation, operation.reach().ask(give_back).await)
+}
+
+/// Whether an end of ours has come in time. If the store is away, the lease ends in its time.
+fn is_still_ours<C: Backend>(
+    operation: &Operation<C>,
+    ended: Result<(Loan<C>, bool), Unreached>,
+) -> bool {
+    match ended {
+        Ok((_, ended)) => ended,
+        Err(Unreached) => {
+            tracing::warn!(endpoint = operation.endpoint, "a lease is left to run out");
+            true
+        }
     }
 }
