@@ -86,7 +86,7 @@ impl<C: Backend> Steps<C> {
         let (held, _) = self.run()?;
         let rolled_back = |source| {
             let step = name.to_owned();
-            self.blame(Fault::Failed, StepError::RolledBack { step, source })
+            self.fail(name, StepError::RolledBack { step, source })
         };
         match lease::finish_step(&mut **open.connection, &held, line).await {
             Ok(true) => {}
