@@ -119,6 +119,7 @@ pub mod pool;
 pub mod problem;
 pub mod testing;
 
+mod builder;
 mod idempotency;
 mod retry;
 
@@ -127,7 +128,8 @@ mod instructions;
 
 pub use idem_macros::idempotent;
 
-pub use idempotency::{BuildError, Builder, Idempotency};
+pub use builder::{BuildError, Builder};
+pub use idempotency::Idempotency;
 pub use key::IdempotencyKey;
 pub use lease::{KeptRequest, Resumed, StepError, Steps};
 pub use policy::{IdempotencyPolicy, policies};

@@ -164,7 +164,7 @@ macro_rules! stamp {
 
             #[post("/steps/{play}")]
             #[idempotent(mode = "lease", unresolved = "rerun")]
-            async fn steps(
+            async fn played(
                 name: web::Path<String>,
                 how: web::Query<How>,
                 told: web::Data<Told>,
@@ -180,6 +180,38 @@ macro_rules! stamp {
                 Ok(HttpResponse::Created().body("done"))
             }
 
+            /// Refuses what it has begun, and then goes on.
+            #[post("/refusing")]
+            #[idempotent(mode = "lease", response_limit = "1KiB")]
+            async fn refusing(
+                told: web::Data<Told>,
+                steps: Steps<$connection>,
+            ) -> Result<HttpResponse, Failure> {
+                transact(&steps, "first", "refusing").await?;
+                match told.run() {
+                    1 => Ok(HttpResponse::Forbidden().finish()),
+                    _ => {
+                        transact(&steps, "second", "refusing").await?;
+                        Ok(HttpResponse::Created().finish())
+                    }
+                }
+            }
+
+            /// A step with more to be remembered than one may have.
+            #[post("/much")]
+            #[idempotent(mode = "lease", unresolved = "rerun", response_limit = "1KiB")]
+            async fn much(
+                size: String,
+                told: web::Data<Told>,
+                steps: Steps<$connection>,
+            ) -> Result<HttpResponse, Failure> {
+                let size = size.parse().unwrap();
+                let much: Result<String, Failure> =
+                    steps.call("much", async |_| Ok("x".repeat(size))).await;
+                let much = much.inspect_err(|error| told.say(format!("{error:?}")))?;
+                Ok(HttpResponse::Created().body(much.len().to_string()))
+            }
+
             #[post("/steps-in-transaction")]
             #[idempotent]
             async fn in_transaction(_: Steps<$connection>, _: &mut $connection) -> HttpResponse {
@@ -187,10 +219,13 @@ macro_rules! stamp {
             }
 
             pub(in crate::leased) fn routes(config: &mut web::ServiceConfig) {
-                config.service(steps).service(in_transaction).route(
-                    "/steps-unprotected",
-                    web::post().to(async |_: Steps<$connection>| HttpResponse::Created()),
-                );
+                let unprotected = async |_: Steps<$connection>| HttpResponse::Created();
+                config
+                    .service(played)
+                    .service(refusing)
+                    .service(much)
+                    .service(in_transaction)
+                    .route("/steps-unprotected", web::post().to(unprotected));
             }
         }
     };

@@ -17,6 +17,8 @@ each! {
     what_a_step_has_said_cannot_be_swallowed,
     a_steps_own_error_lets_it_be_asked_for_again,
     results_come_back_as_they_were,
+    a_result_may_be_as_long_as_a_response,
+    a_refusal_behind_a_finished_step_lets_the_next_run_go_on,
     outside_of_lease_mode_there_are_none,
     after_the_handler_there_are_none,
 }
@@ -176,6 +178,34 @@ async fn results_come_back_as_they_were<K: Kind>() {
     let words = told.words();
     let (first, second) = words.split_at(words.len() / 2);
     assert_eq!(first, second);
+    database.discard().await;
+}
+
+async fn a_result_may_be_as_long_as_a_response<K: Kind>() {
+    let database = K::database().await;
+    let told = web::Data::<Told>::default();
+    let asked = |size: &str| attempt("/much", size).set_payload(size.to_owned());
+    let requests = vec![asked("900"), asked("1025"), asked("1025")];
+    let answers = send(K::builder(&database).await, &told, requests).await;
+    assert_eq!(statuses(&answers), [201, 500, 500]);
+    answers[1..].iter().for_each(assert_failed);
+    let error = "Step(TooLarge { step: \"much\", limit: 1024 })";
+    assert_eq!(told.words(), [error, error]);
+    assert_eq!(database.records().await, 1);
+    database.discard().await;
+}
+
+/// Also under `hold`: the handler knows what it has done.
+async fn a_refusal_behind_a_finished_step_lets_the_next_run_go_on<K: Kind>() {
+    let database = K::database().await;
+    let told = web::Data::<Told>::default();
+    let again = || attempt("/refusing", "k");
+    let other = again().set_payload("other");
+    let requests = vec![again(), other, again(), again()];
+    let answers = send(K::builder(&database).await, &told, requests).await;
+    assert_eq!(statuses(&answers), [403, 422, 201, 201]);
+    assert!(answers[3].replayed());
+    assert_eq!((told.runs(), marks(&database, "refusing").await), (2, 2));
     database.discard().await;
 }
 
