@@ -12,6 +12,7 @@ each! {
     a_handler_of_which_nobody_knows_what_it_did_holds_the_key,
     what_is_recorded_is_replayed,
     a_record_that_has_expired_makes_room,
+    our_words_have_the_applications_base,
     to_accept_duplicates_needs_a_status_path,
     a_status_path_is_a_path,
 }
@@ -104,6 +105,23 @@ async fn a_record_that_has_expired_makes_room<K: Kind>() {
     let answers = send(K::builder(&database).await, &told, failing).await;
     assert_eq!(answers[0].status, StatusCode::INTERNAL_SERVER_ERROR);
     assert_eq!((database.records().await, database.pending().await), (1, 1));
+    database.discard().await;
+}
+
+async fn our_words_have_the_applications_base<K: Kind>() {
+    let database = K::database().await;
+    let told = web::Data::<Told>::default();
+    let builder = K::builder(&database).await;
+    let builder = builder.problem_base("https://api.example/");
+    let requests = ["/hold/again", "/steps/repeated", "/steps/unwritable-call"];
+    let requests = requests.map(|path| attempt(path, path));
+    let answers = send(builder, &told, requests.into()).await;
+    for answer in answers {
+        assert_eq!(answer.status, StatusCode::INTERNAL_SERVER_ERROR);
+        let kind = "\"https://api.example/handler-failed\"";
+        assert!(answer.body.contains(kind), "{}", answer.body);
+        assert!(!answer.body.contains("rolled back"), "{}", answer.body);
+    }
     database.discard().await;
 }
 

@@ -180,6 +180,17 @@ macro_rules! stamp {
                 Ok(HttpResponse::Created().body("done"))
             }
 
+            #[post("/brief/{play}")]
+            #[idempotent(mode = "lease", unresolved = "rerun", timeout = "1s", lease = "1s")]
+            async fn brief(
+                name: web::Path<String>,
+                told: web::Data<Told>,
+                steps: Steps<$connection>,
+            ) -> Result<HttpResponse, Failure> {
+                play(&name, &steps, &told).await?;
+                Ok(HttpResponse::Created().finish())
+            }
+
             /// Refuses what it has begun, and then goes on.
             #[post("/refusing")]
             #[idempotent(mode = "lease", response_limit = "1KiB")]
@@ -222,6 +233,7 @@ macro_rules! stamp {
                 let unprotected = async |_: Steps<$connection>| HttpResponse::Created();
                 config
                     .service(played)
+                    .service(brief)
                     .service(refusing)
                     .service(much)
                     .service(in_transaction)

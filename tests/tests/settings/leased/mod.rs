@@ -31,6 +31,8 @@ trait Kind: idem_runtime::Backend {
     const BACKEND: idem_tests::Backend;
     /// Fails, and takes the transaction with it.
     const SPOILING: &'static str;
+    /// Takes longer than any time-out here.
+    const ENDLESS: &'static str;
     /// Around a column of bytes: its text.
     const TEXT: (&'static str, &'static str);
 
@@ -56,10 +58,11 @@ type Postgres = crate::postgres::handlers::Connection;
 type Sqlite = crate::sqlite::handlers::Connection;
 
 macro_rules! kind {
-    ($connection:ident $module:ident $backend:ident, $spoiling:expr, $text:expr) => {
+    ($connection:ident $module:ident $backend:ident, $spoiling:expr, $endless:expr, $text:expr) => {
         impl Kind for $connection {
             const BACKEND: idem_tests::Backend = idem_tests::Backend::$backend;
             const SPOILING: &'static str = $spoiling;
+            const ENDLESS: &'static str = $endless;
             const TEXT: (&'static str, &'static str) = $text;
 
             async fn bb8(database: &Database, size: u32) -> Shared<Self> {
@@ -80,8 +83,9 @@ macro_rules! kind {
     };
 }
 
-kind! { Postgres postgres Postgres, "INSERT INTO taken VALUES (1)", ("convert_from(", ", 'UTF8')") }
-kind! { Sqlite sqlite Sqlite, "INSERT OR ROLLBACK INTO taken VALUES (1)", ("CAST(", " AS text)") }
+kind! { Postgres postgres Postgres, "INSERT INTO taken VALUES (1)", "SELECT pg_sleep(3600)", ("convert_from(", ", 'UTF8')") }
+kind! { Sqlite sqlite Sqlite, "INSERT OR ROLLBACK INTO taken VALUES (1)",
+"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000000) SELECT count(*) FROM n", ("CAST(", " AS text)") }
 
 /// Stamps each `async fn<K: Kind>()` as a test on every backend.
 macro_rules! each {

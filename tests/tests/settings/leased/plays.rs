@@ -70,6 +70,8 @@ pub(super) async fn play<C: Kind>(
         "spoilt" => spoilt(steps, told).await,
         "own" => own(steps).await,
         "types" => return types(steps, told).await,
+        "dropped" => dropped(steps).await,
+        "endless" => endless(steps, told).await,
         "late" => {
             late(steps.clone(), told.clone());
             Ok(())
@@ -94,7 +96,10 @@ pub(super) async fn transact<C: Kind>(
     name: &str,
     label: &str,
 ) -> Result<(), Failure> {
-    let work = async |connection: &mut C| Ok(mark(connection, label).await);
+    let work = async |connection: &mut C| {
+        mark(connection, label).await;
+        Ok(())
+    };
     steps.transaction(name, work).await
 }
 
@@ -159,6 +164,31 @@ async fn own<C: Kind>(steps: &Steps<C>) -> Result<(), Failure> {
         assert_eq!(worked.is_err(), fails);
     }
     Ok(())
+}
+
+/// Starts a statement and drops it.
+async fn dropped<C: Kind>(steps: &Steps<C>) -> Result<(), Failure> {
+    let work = async |connection: &mut C| {
+        {
+            let mut started = std::pin::pin!(mark(connection, "dropped"));
+            let _ = futures_util::poll!(&mut started);
+        }
+        work(true)
+    };
+    steps.transaction("a", work).await.map(drop)
+}
+
+/// Does not end in time, at first.
+async fn endless<C: Kind>(steps: &Steps<C>, told: &Told) -> Result<(), Failure> {
+    let run = told.run();
+    let work = async |connection: &mut C| {
+        mark(connection, "endless").await;
+        if run == 1 {
+            connection.batch_execute(C::ENDLESS).await.unwrap();
+        }
+        Ok(())
+    };
+    steps.transaction("a", work).await
 }
 
 fn work(fails: bool) -> Result<u32, Failure> {

@@ -1,12 +1,12 @@
 //! What steps do with a handler that asks for them in a wrong way, and with one that is run again.
 
 use actix_web::http::StatusCode;
-use actix_web::test::TestRequest;
+use actix_web::test::{TestRequest, call_service, init_service};
 use actix_web::web;
 use idem_tests::{Database, until};
 
-use super::{Kind, Told, column, each, send, statuses};
-use crate::open::{Answer, attempt, marks};
+use super::{Kind, Told, app, column, each, send, statuses};
+use crate::open::{Answer, attempt, ignore_panics_of_dropped_statements, marks};
 
 each! {
     each_kind_once,
@@ -19,6 +19,8 @@ each! {
     results_come_back_as_they_were,
     a_result_may_be_as_long_as_a_response,
     a_refusal_behind_a_finished_step_lets_the_next_run_go_on,
+    a_statement_that_the_work_dropped_leaves_nothing,
+    a_statement_that_does_not_end_is_stopped_or_waited_for,
     outside_of_lease_mode_there_are_none,
     after_the_handler_there_are_none,
 }
@@ -206,6 +208,43 @@ async fn a_refusal_behind_a_finished_step_lets_the_next_run_go_on<K: Kind>() {
     assert_eq!(statuses(&answers), [403, 422, 201, 201]);
     assert!(answers[3].replayed());
     assert_eq!((told.runs(), marks(&database, "refusing").await), (2, 2));
+    database.discard().await;
+}
+
+/// On SQLite it panics there.
+async fn a_statement_that_the_work_dropped_leaves_nothing<K: Kind>() {
+    ignore_panics_of_dropped_statements();
+    let database = K::database().await;
+    let told = web::Data::<Told>::default();
+    let dropping = (0..500).map(|n| attempt("/steps/dropped", &format!("k{n}")));
+    let requests = dropping.chain([attempt("/steps/small", "k")]).collect();
+    let mut answers = send(K::builder(&database).await, &told, requests).await;
+    assert_eq!(answers.pop().unwrap().status, StatusCode::CREATED);
+    assert!(answers.iter().all(|answer| answer.status.as_u16() == 500));
+    assert_eq!(marks(&database, "dropped").await, 0);
+    assert_eq!(database.records().await, 1);
+    database.discard().await;
+}
+
+async fn a_statement_that_does_not_end_is_stopped_or_waited_for<K: Kind>() {
+    ignore_panics_of_dropped_statements();
+    let database = K::database().await;
+    let told = web::Data::<Told>::default();
+    let again = || attempt("/brief/endless", "k");
+    let first = send(K::builder(&database).await, &told, vec![again()]).await;
+    assert!(
+        matches!(statuses(&first)[..], [503 | 504]),
+        "{}",
+        first[0].body
+    );
+    let builder = K::builder(&database).await;
+    let app = init_service(app(&builder.build().unwrap(), &told)).await;
+    until("it is run again", async || {
+        let answer = call_service(&app, again().to_request()).await;
+        (answer.status() == StatusCode::CREATED).then_some(())
+    })
+    .await;
+    assert_eq!(marks(&database, "endless").await, 1);
     database.discard().await;
 }
 
