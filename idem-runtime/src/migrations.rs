@@ -232,19 +232,24 @@ mod tests {
         use diesel::{Connection, SqliteConnection};
 
         let mut conn = SqliteConnection::establish(":memory:").unwrap();
-        for migration in sqlite().migrations().unwrap() {
-            migration.run(&mut conn).unwrap();
-            let again = migration.run(&mut conn).unwrap_err().to_string();
-            assert!(
-                again.starts_with(&format!("migration {}: ", migration.name())),
-                "{again}"
-            );
-            conn.batch_execute("SELECT id FROM idempotency_keys")
+        let migrations = sqlite().migrations().unwrap();
+        for _ in 0..2 {
+            for migration in &migrations {
+                migration.run(&mut conn).unwrap();
+                let again = migration.run(&mut conn).unwrap_err().to_string();
+                assert!(
+                    again.starts_with(&format!("migration {}: ", migration.name())),
+                    "{again}"
+                );
+            }
+            conn.batch_execute("SELECT id, unresolved FROM idempotency_keys")
                 .unwrap();
-            migration.revert(&mut conn).unwrap();
+            for migration in migrations.iter().rev() {
+                migration.revert(&mut conn).unwrap();
+                migration.revert(&mut conn).unwrap_err();
+            }
             conn.batch_execute("SELECT id FROM idempotency_keys")
                 .unwrap_err();
-            migration.run(&mut conn).unwrap();
         }
     }
 }

@@ -22,6 +22,17 @@ const SQL: &[&str] = &[
     "SAVEPOINT",
     "sql_query",
 ];
+/// Words of one backend.
+const DIALECT: &[&str] = &[
+    "diesel::pg",
+    "diesel::sqlite",
+    "clock_timestamp",
+    "interval",
+    "::uuid",
+    "strftime",
+    "julianday",
+    "SKIP LOCKED",
+];
 const OUTSIDE: &[&str] = &[
     "tokio",
     "diesel",
@@ -42,6 +53,16 @@ const ROOMS: &[Room] = &[
         path: "idem-macros/src/handler.rs",
         never: &["quote!"],
         because: "it judges",
+    },
+    Room {
+        path: "idem-macros/src/modes.rs",
+        never: &["quote!", "Signature", "as_millis"],
+        because: "it judges which options go together",
+    },
+    Room {
+        path: "idem-macros/src/lengths.rs",
+        never: &["quote!", "Signature"],
+        because: "it judges lengths of time",
     },
     Room {
         path: "idem-macros/src/expand.rs",
@@ -79,6 +100,46 @@ const ROOMS: &[Room] = &[
         because: "SQL is the store's",
     },
     Room {
+        path: "idem-runtime/src/supervise.rs",
+        never: &["HttpResponse", "Problem"],
+        because: "what an outcome means is decided elsewhere",
+    },
+    Room {
+        path: "idem-runtime/src/lease",
+        never: SQL,
+        because: "SQL is the store's",
+    },
+    Room {
+        path: "idem-runtime/src/lease/mod.rs",
+        never: &["Bytes"],
+        because: "body bytes are the body's",
+    },
+    Room {
+        path: "idem-runtime/src/lease/heartbeat.rs",
+        never: &["Http", "Operation<", "Problem"],
+        because: "it renews, and decides nothing about operations",
+    },
+    Room {
+        path: "idem-runtime/src/lease/steps/log.rs",
+        never: OUTSIDE,
+        because: "a log is a pure value",
+    },
+    Room {
+        path: "idem-runtime/src/workers",
+        never: SQL,
+        because: "SQL is the store's",
+    },
+    Room {
+        path: "idem-runtime/src/workers/completion.rs",
+        never: &["take_over", "release"],
+        because: "what a retry may do is decided where clients' retries are",
+    },
+    Room {
+        path: "idem-runtime/src/status.rs",
+        never: SQL,
+        because: "SQL is the store's",
+    },
+    Room {
         path: "idem-runtime/src/transaction",
         never: &["idempotency_keys"],
         because: "tables are the store's",
@@ -87,6 +148,26 @@ const ROOMS: &[Room] = &[
         path: "idem-runtime/src/store",
         never: &["actix_web"],
         because: "a store knows no HTTP",
+    },
+    Room {
+        path: "idem-runtime/src/store/lease.rs",
+        never: DIALECT,
+        because: "what one backend alone says is the backend's",
+    },
+    Room {
+        path: "idem-runtime/src/store/lease",
+        never: DIALECT,
+        because: "what one backend alone says is the backend's",
+    },
+    Room {
+        path: "idem-runtime/src/store/statement.rs",
+        never: DIALECT,
+        because: "what one backend alone says is the backend's",
+    },
+    Room {
+        path: "idem-runtime/src/store/statement.rs",
+        never: SQL,
+        because: "it does not know what a statement is for",
     },
     Room {
         path: "idem-runtime/src/store/prune.rs",

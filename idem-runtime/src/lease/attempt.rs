@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::holding::{Holding, Word};
 use super::insist::insist;
-use super::steps::{Fault, Steps};
+use super::steps::{Fault, StepError, Steps};
 use crate::operation::{Keyed, Operation, Refusal};
 use crate::policy::{LeasePolicy, Resume, Unresolved};
 use crate::pool::Loan;
@@ -27,7 +27,7 @@ enum Ended {
     /// With an answer that is not recorded. Nobody knows what the outside world has seen.
     Failed(Refusal),
     /// With an answer that says that nothing was done.
-    Refused(HttpResponse),
+    Refused(Refusal),
     /// Its steps are not those that were begun.
     Changed,
     /// The claim is not ours any more.
@@ -66,7 +66,7 @@ where
         Ended::Refused(answer) => {
             if let_go(operation, held).await || give_back(operation, held).await {
                 operation.tell("unrecorded");
-                return Ok(answer);
+                return Err(answer);
             }
             lost(operation, keyed, held).await
         }
@@ -118,12 +118,12 @@ where
         }
     };
     if Retry::is_asked_by(&response) {
-        return Ended::Refused(response);
+        return Ended::Refused(Problem::handler_failed().in_lease_mode().into());
     }
     if !operation.policy.store.records(response.status().as_u16()) {
         return match says_nothing_was_done(response.status()) {
-            true => Ended::Refused(response),
-            false => Ended::Failed(Refusal::Theirs(response)),
+            true => Ended::Refused(Refusal::Theirs(response)),
+            false => Ended::Failed(StepError::answer_of(response)),
         };
     }
     let captured = capture(

@@ -102,7 +102,10 @@ struct Run {
     held: Held,
     word: watch::Receiver<Word>,
     log: Log,
+    /// What is for good.
     fault: Option<Fault>,
+    /// The steps that have failed in themselves, and are not finished since.
+    failed: Vec<String>,
 }
 
 /// What a step has found that decides how its run ends, whatever the handler makes of it.
@@ -114,7 +117,7 @@ pub(super) enum Fault {
     Changed,
     /// The store did not take what a step has done.
     Unavailable,
-    /// The step is wrong in itself, or its transaction failed.
+    /// A step is wrong in itself, or its transaction failed.
     Failed,
 }
 
@@ -191,7 +194,7 @@ impl<C: Backend> Steps<C> {
         match run.fault {
             Some(Fault::Lost) => return Err(StepError::Lost),
             Some(Fault::Unavailable) => return Err(StepError::Unavailable),
-            Some(Fault::Changed | Fault::Failed) | None => {}
+            _ => {}
         }
         let asked = run.log.ask(name).and_then(|asked| match asked {
             Asked::Finished(json) => match serde_json::from_str(&json) {
@@ -206,18 +209,18 @@ impl<C: Backend> Steps<C> {
                 StepError::Changed { .. } | StepError::Unreadable { .. } => {
                     run.blame(Fault::Changed, error)
                 }
-                error => run.blame(Fault::Failed, error),
+                error => run.fail(name, error),
             }
         })
     }
 
     fn line(&self, name: &str, value: &impl Serialize) -> Result<String, StepError> {
         let line = log::line(name, value)
-            .map_err(|source| self.blame(Fault::Failed, StepError::unserializable(name, source)))?;
+            .map_err(|source| self.fail(name, StepError::unserializable(name, source)))?;
         let limit = self.0.limit;
         if line.len() > limit {
             let step = name.to_owned();
-            return Err(self.blame(Fault::Failed, StepError::TooLarge { step, limit }));
+            return Err(self.fail(name, StepError::TooLarge { step, limit }));
         }
         Ok(line)
     }
@@ -254,6 +257,13 @@ impl<C: Backend> Steps<C> {
         }
     }
 
+    fn fail(&self, step: &str, error: StepError) -> StepError {
+        match self.0.run.borrow_mut().as_mut() {
+            Some(run) => run.fail(step, error),
+            None => error,
+        }
+    }
+
     fn reach(&self) -> Reach<'_, C> {
         Reach::new(&self.0.settings, &self.0.endpoint)
     }
@@ -279,14 +289,17 @@ impl<C: Backend> Steps<C> {
             word: holding.watch(),
             log: Log::read(finished.unwrap_or_default()),
             fault: None,
+            failed: Vec::new(),
         }));
     }
 
     /// The run is over: what it found, and whether it has asked for all that was finished.
     pub(super) fn end(&self) -> Option<Fault> {
         let run = self.0.run.take()?;
+        let failed = (!run.failed.is_empty()).then_some(Fault::Failed);
+        let fault = run.fault.or(failed);
         match run.log.left_out() {
-            Some(step) if run.fault.is_none() => {
+            Some(step) if fault.is_none() => {
                 tracing::error!(
                     endpoint = self.0.endpoint,
                     step,
@@ -294,17 +307,20 @@ impl<C: Backend> Steps<C> {
                 );
                 Some(Fault::Changed)
             }
-            _ => run.fault,
+            _ => fault,
         }
     }
 }
 
 impl Run {
     fn blame(&mut self, fault: Fault, error: StepError) -> StepError {
-        // The first one that is for good stays.
-        if matches!(self.fault, None | Some(Fault::Failed)) {
-            self.fault = Some(fault);
-        }
+        // The first one stays.
+        self.fault.get_or_insert(fault);
+        error
+    }
+
+    fn fail(&mut self, step: &str, error: StepError) -> StepError {
+        self.failed.push(step.to_owned());
         error
     }
 }
@@ -321,12 +337,10 @@ struct Step<'a, C> {
 
 impl<C> Step<'_, C> {
     fn finished(self) {
-        if let Some(run) = self.steps.0.run.borrow_mut().as_mut() {
-            run.log.finish();
-            // It was the same step that had failed before.
-            if run.fault == Some(Fault::Failed) {
-                run.fault = None;
-            }
+        if let Some(Run { log, failed, .. }) = self.steps.0.run.borrow_mut().as_mut()
+            && let Some(step) = log.finish()
+        {
+            failed.retain(|failed| failed != step);
         }
     }
 }

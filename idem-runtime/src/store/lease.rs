@@ -35,6 +35,13 @@ pub trait Leases: Store {
         statement: Statement,
     ) -> impl Future<Output = QueryResult<usize>>;
 
+    /// Runs one statement behind the others of the open transaction, and commits if it changed a row: only
+    /// where both are of the transaction that was opened. Otherwise nothing of the transaction is left.
+    fn conclude(
+        connection: &mut Self,
+        statement: Statement,
+    ) -> impl Future<Output = Result<bool, CommitError>>;
+
     fn steps(
         connection: &mut Self,
         query: StepsQuery,
@@ -261,18 +268,31 @@ fn recorded(response: &StoredResponse, retain: Duration) -> Statement {
     ]
 }
 
-/// Adds a finished step. In a transaction this is also the proof that it is the owner's.
+/// Adds a finished step by itself.
 pub(crate) async fn finish_step<C: Leases>(
     connection: &mut C,
     held: &Held,
     line: &str,
 ) -> QueryResult<bool> {
-    let finish = statement![
+    changed(C::execute(connection, step(held, line)).await)
+}
+
+/// Adds a finished step to the work of its transaction, and commits. This is also the proof that the
+/// work is the owner's.
+pub(crate) async fn commit_step<C: Leases>(
+    connection: &mut C,
+    held: &Held,
+    line: &str,
+) -> Result<bool, CommitError> {
+    C::conclude(connection, step(held, line)).await
+}
+
+fn step(held: &Held, line: &str) -> Statement {
+    statement![
         "UPDATE idempotency_keys SET steps = coalesce(steps, '') || ",
         Piece::Text(line.into()),
         held_by(held),
-    ];
-    changed(C::execute(connection, finish).await)
+    ]
 }
 
 /// What the finished steps of a claim that is ours have left.

@@ -13,12 +13,12 @@ macro_rules! stamp {
             use idem_runtime::{BuildError, Builder, Idempotency, policies};
             use idem_tests::{Backend, Database};
 
-            use crate::open::{self, Answer, attempt};
+            use crate::open::{self, Answer, attempt, identified, marks};
 
             crate::handlers::stamp!($connection);
             use handlers::Connection;
 
-            fn manager(database: &Database) -> AsyncDieselConnectionManager<Connection> {
+            pub(crate) fn manager(database: &Database) -> AsyncDieselConnectionManager<Connection> {
                 let config = $config;
                 AsyncDieselConnectionManager::new_with_config(open::address(database), config)
             }
@@ -27,18 +27,6 @@ macro_rules! stamp {
                 let pool = bb8::Pool::builder().max_size(size);
                 let pool = pool.build(manager(database)).await.unwrap();
                 identified(Idempotency::builder(pool))
-            }
-
-            pub(crate) fn identified(builder: Builder<Connection>) -> Builder<Connection> {
-                let header = |name: &'static str| {
-                    move |request: &actix_web::HttpRequest| {
-                        let value = request.headers().get(name)?;
-                        value.to_str().ok().map(str::to_owned)
-                    }
-                };
-                builder
-                    .account_with(header("x-account"))
-                    .scope("tenant", header("x-tenant"))
             }
 
             /// One request to an application of these settings.
@@ -57,11 +45,6 @@ macro_rules! stamp {
                     answers.push(Answer::of(response).await);
                 }
                 answers
-            }
-
-            pub(crate) async fn marks(database: &Database, label: &str) -> i64 {
-                let count = format!("SELECT count(*) FROM marks WHERE label = '{label}'");
-                database.number(&count).await
             }
 
             #[actix_web::test]
@@ -519,7 +502,8 @@ macro_rules! stamp {
                 };
                 assert_eq!(scope, "account");
                 assert!(handler.contains("handlers::"), "{handler}");
-                let named = Idempotency::builder(pool.clone()).account_with(|_| None);
+                let named = Idempotency::builder(pool.clone()).status_path("/operations");
+                let named = named.account_with(|_| None);
                 let named = named.build().unwrap_err().to_string();
                 assert!(
                     named.contains("handlers::tenant needs the scope \"tenant\""),

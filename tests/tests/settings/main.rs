@@ -5,6 +5,7 @@
 
 mod cases;
 mod handlers;
+mod leased;
 mod only_postgres;
 mod only_sqlite;
 mod open;

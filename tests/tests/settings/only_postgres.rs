@@ -8,17 +8,18 @@ use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection};
 use idem_runtime::{Builder, Idempotency, pool};
 use idem_tests::{Backend, Database};
 
-use crate::open::{self, attempt};
-use crate::postgres::{builder, identified, marks, send};
+use crate::open::{self, attempt, identified, marks};
+use crate::postgres::{builder, send};
 
 /// Advisory locks are the database's, tables are the schema's: tenants with a schema each must not block each other.
 #[actix_web::test]
 async fn the_same_key_in_another_schema_is_another_key() {
     let database = Database::fresh(Backend::Postgres).await;
     for schema in ["one", "two"] {
-        let up = idem_runtime::migrations::FILES_POSTGRES[0].up;
+        let files = idem_runtime::migrations::FILES_POSTGRES;
+        let up: String = files.iter().map(|file| file.up).collect();
         let set_up = format!(
-            "CREATE SCHEMA {schema}; SET search_path TO {schema}; {up}; CREATE TABLE marks (label text);"
+            "CREATE SCHEMA {schema}; SET search_path TO {schema}; {up} CREATE TABLE marks (label text);"
         );
         database.execute(&set_up).await;
     }

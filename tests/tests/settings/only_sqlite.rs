@@ -3,8 +3,8 @@
 use actix_web::http::StatusCode;
 use idem_tests::Backend;
 
-use crate::open::{self, attempt};
-use crate::sqlite::{builder, marks, send};
+use crate::open::{self, attempt, marks};
+use crate::sqlite::{builder, send};
 
 /// The honest limit: what the handler writes after that has committed by itself, and the client must not be told to
 /// send the request again.

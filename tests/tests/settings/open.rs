@@ -1,10 +1,12 @@
 //! A database with the tables of these tests, and answers taken apart.
 
+use actix_web::HttpRequest;
 use actix_web::body::MessageBody;
 use actix_web::dev::ServiceResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderMap;
 use actix_web::test::TestRequest;
+use idem_runtime::Builder;
 use idem_tests::{Backend, Database};
 
 /// One test's database, with the runtime's table and `marks`.
@@ -21,6 +23,27 @@ pub(crate) async fn database(backend: Backend) -> Database {
         .execute("CREATE TABLE marks (label text NOT NULL)")
         .await;
     database
+}
+
+/// Takes the account and the tenant from headers. The handlers in lease mode, for which every builder needs a status
+/// resource, are in this program whether a test uses them or not.
+pub(crate) fn identified<C: idem_runtime::Backend>(builder: Builder<C>) -> Builder<C> {
+    let header = |name: &'static str| {
+        move |request: &HttpRequest| {
+            let value = request.headers().get(name)?;
+            value.to_str().ok().map(str::to_owned)
+        }
+    };
+    builder
+        .account_with(header("x-account"))
+        .scope("tenant", header("x-tenant"))
+        .status_path("/operations")
+}
+
+/// How many effects there are.
+pub(crate) async fn marks(database: &Database, label: &str) -> i64 {
+    let count = format!("SELECT count(*) FROM marks WHERE label = '{label}'");
+    database.number(&count).await
 }
 
 /// What a pool takes.

@@ -4,6 +4,7 @@ use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, ResponseError};
 
+use crate::operation::Refusal;
 use crate::problem::{DEFAULT_BASE, Problem};
 use crate::store::CommitError;
 
@@ -103,6 +104,12 @@ impl StepError {
         }
     }
 
+    /// An answer of a handler, which may be one of these's that does not know the application's base.
+    pub(in crate::lease) fn answer_of(response: HttpResponse) -> Refusal {
+        let ours = response.extensions().get::<Problem>().cloned();
+        ours.map_or(Refusal::Theirs(response), Refusal::Ours)
+    }
+
     fn problem(&self) -> Problem {
         match self {
             Self::Unavailable => Problem::store_unavailable(),
@@ -119,6 +126,9 @@ impl ResponseError for StepError {
     }
 
     fn error_response(&self) -> HttpResponse<BoxBody> {
-        self.problem().respond(DEFAULT_BASE)
+        let problem = self.problem();
+        let mut response = problem.respond(DEFAULT_BASE);
+        response.extensions_mut().insert(problem);
+        response
     }
 }

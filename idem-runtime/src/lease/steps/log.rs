@@ -92,9 +92,11 @@ impl Log {
         }
     }
 
-    /// The running step is finished.
-    pub(super) fn finish(&mut self) {
-        self.behind.extend(self.running.take());
+    /// The running step is finished; its name.
+    pub(super) fn finish(&mut self) -> Option<&str> {
+        let step = self.running.take()?;
+        self.behind.push(step);
+        self.behind.last().map(String::as_str)
     }
 
     /// The running step is not finished.

@@ -86,24 +86,14 @@ impl<C: Backend> Steps<C> {
         let (held, _) = self.run()?;
         let rolled_back = |source| {
             let step = name.to_owned();
-            self.blame(Fault::Failed, StepError::RolledBack { step, source })
+            self.fail(name, StepError::RolledBack { step, source })
         };
-        match lease::finish_step(&mut **open.connection, &held, line).await {
-            Ok(true) => {}
-            Ok(false) => {
-                open.roll_back().await;
-                return Err(self.blame(Fault::Lost, StepError::Lost));
-            }
-            Err(error) => {
-                open.roll_back().await;
-                return Err(rolled_back(CommitError::RolledBack(error)));
-            }
-        }
-        let committed = C::commit(&mut **open.connection).await;
+        let committed = lease::commit_step(&mut **open.connection, &held, line).await;
         open.canceller = None;
         drop(open);
         match committed {
-            Ok(()) => Ok(()),
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.blame(Fault::Lost, StepError::Lost)),
             Err(error @ CommitError::Unknown(_)) => {
                 let error = Chain(&error);
                 tracing::error!(endpoint = self.0.endpoint, step = name, %error, "not committed");

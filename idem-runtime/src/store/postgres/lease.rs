@@ -7,9 +7,9 @@ use diesel::sql_types::{BigInt, Binary, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use tokio_postgres::CancelToken;
 
-use crate::store::CommitError;
 use crate::store::lease::{Leases, Pending, State, UnresolvedRow};
 use crate::store::statement::{Dialect, StateQuery, Statement, StepsQuery, UnresolvedQuery};
+use crate::store::{CommitError, Store};
 use crate::transaction::postgres as transaction;
 
 impl Dialect for Pg {
@@ -57,6 +57,20 @@ impl Leases for AsyncPgConnection {
         let answer = transaction::answered(transaction::OPENING, statement.execute(connection));
         let answer = answer.await;
         given_up_after_error(connection, answer)
+    }
+
+    async fn conclude(connection: &mut Self, statement: Statement) -> Result<bool, CommitError> {
+        match <Self as Leases>::execute(connection, statement).await {
+            Ok(0) => {
+                if let Err(error) = Store::rollback(connection).await {
+                    tracing::warn!(%error, "rollback failed");
+                }
+                Ok(false)
+            }
+            Ok(_) => Store::commit(connection).await.map(|()| true),
+            // The pool closes the connection.
+            Err(error) => Err(CommitError::RolledBack(error)),
+        }
     }
 
     async fn steps(connection: &mut Self, query: StepsQuery) -> QueryResult<Vec<Option<String>>> {

@@ -2,6 +2,7 @@
 //! thread.
 
 use diesel::query_builder::AstPass;
+use diesel::result::Error;
 use diesel::sql_types::{BigInt, Binary, Text};
 use diesel::sqlite::Sqlite;
 use diesel::{QueryResult, RunQueryDsl, SqliteConnection};
@@ -63,6 +64,19 @@ impl Leases for SyncConnectionWrapper<SqliteConnection> {
         connection
             .spawn_blocking(move |connection| statement.execute(connection))
             .await
+    }
+
+    async fn conclude(connection: &mut Self, statement: Statement) -> Result<bool, CommitError> {
+        let concluded = hop(connection, move |connection| {
+            match statement.execute(connection)? {
+                0 => Err(Error::NotFound),
+                _ => transaction::commit(connection),
+            }
+        });
+        match concluded.await {
+            Err(CommitError::RolledBack(Error::NotFound)) => Ok(false),
+            concluded => concluded.map(|()| true),
+        }
     }
 
     async fn steps(connection: &mut Self, query: StepsQuery) -> QueryResult<Vec<Option<String>>> {

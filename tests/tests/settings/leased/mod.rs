@@ -1,0 +1,201 @@
+//! Lease mode: what is different in one process. How these cases make applications and what they are told by the
+//! handlers; no case lives here.
+
+mod accepting;
+mod both;
+mod ends;
+mod handlers;
+mod plays;
+mod pools;
+mod resuming;
+mod steps;
+mod workers;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
+use actix_web::test::{TestRequest, call_service, init_service};
+use actix_web::{App, web};
+use diesel_async::pooled_connection::{bb8, deadpool};
+use futures_util::future::BoxFuture;
+use idem_runtime::pool::{ConnectionPool, LendError, Loan};
+use idem_runtime::{Builder, Idempotency};
+use idem_tests::Database;
+use tokio::sync::Notify;
+
+use crate::open::{Answer, identified};
+
+/// A backend, and the handlers that are stamped for it.
+trait Kind: idem_runtime::Backend {
+    const BACKEND: idem_tests::Backend;
+    /// Fails, and takes the transaction with it.
+    const SPOILING: &'static str;
+    /// Takes longer than any time-out here.
+    const ENDLESS: &'static str;
+    /// Around a column of bytes: its text.
+    const TEXT: (&'static str, &'static str);
+
+    async fn bb8(database: &Database, size: u32) -> Shared<Self>;
+
+    fn deadpool(database: &Database, size: u32) -> Shared<Self>;
+
+    fn routes(config: &mut web::ServiceConfig);
+
+    async fn builder(database: &Database) -> Builder<Self> {
+        identified(Idempotency::builder(Self::bb8(database, 1).await))
+    }
+
+    async fn database() -> Database {
+        let database = crate::open::database(Self::BACKEND).await;
+        let taken = "CREATE TABLE taken (id integer PRIMARY KEY); INSERT INTO taken VALUES (1)";
+        database.execute(taken).await;
+        database
+    }
+}
+
+type Postgres = crate::postgres::handlers::Connection;
+type Sqlite = crate::sqlite::handlers::Connection;
+
+macro_rules! kind {
+    ($connection:ident $module:ident $backend:ident, $spoiling:expr, $endless:expr, $text:expr) => {
+        impl Kind for $connection {
+            const BACKEND: idem_tests::Backend = idem_tests::Backend::$backend;
+            const SPOILING: &'static str = $spoiling;
+            const ENDLESS: &'static str = $endless;
+            const TEXT: (&'static str, &'static str) = $text;
+
+            async fn bb8(database: &Database, size: u32) -> Shared<Self> {
+                let pool = bb8::Pool::builder().max_size(size);
+                let pool = pool.build(crate::$module::manager(database)).await;
+                Shared(Arc::new(pool.unwrap()))
+            }
+
+            fn deadpool(database: &Database, size: u32) -> Shared<Self> {
+                let pool = deadpool::Pool::builder(crate::$module::manager(database));
+                Shared(Arc::new(pool.max_size(size as usize).build().unwrap()))
+            }
+
+            fn routes(config: &mut web::ServiceConfig) {
+                handlers::$module::routes(config);
+            }
+        }
+    };
+}
+
+kind! { Postgres postgres Postgres, "INSERT INTO taken VALUES (1)", "SELECT pg_sleep(3600)", ("convert_from(", ", 'UTF8')") }
+kind! { Sqlite sqlite Sqlite, "INSERT OR ROLLBACK INTO taken VALUES (1)",
+"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000000) SELECT count(*) FROM n", ("CAST(", " AS text)") }
+
+/// Stamps each `async fn<K: Kind>()` as a test on every backend.
+macro_rules! each {
+    ($($case:ident),+ $(,)?) => {
+        mod postgres {
+            $(#[actix_web::test]
+            async fn $case() {
+                super::$case::<crate::leased::Postgres>().await;
+            })+
+        }
+        mod sqlite {
+            $(#[actix_web::test]
+            async fn $case() {
+                super::$case::<crate::leased::Sqlite>().await;
+            })+
+        }
+    };
+}
+use each;
+
+/// A pool of which a test keeps a clone.
+struct Shared<C>(Arc<dyn ConnectionPool<C>>);
+
+impl<C> Clone for Shared<C> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<C: 'static> ConnectionPool<C> for Shared<C> {
+    fn lend(&self) -> BoxFuture<'_, Result<Loan<C>, LendError>> {
+        self.0.lend()
+    }
+
+    fn dedicate(&self) -> BoxFuture<'_, Result<C, LendError>> {
+        self.0.dedicate()
+    }
+}
+
+/// What handlers tell a test.
+#[derive(Default)]
+struct Told {
+    runs: AtomicU32,
+    words: Mutex<Vec<String>>,
+    /// For a task that outlives its handler.
+    after: Notify,
+}
+
+impl Told {
+    /// Counts a run; the first is 1.
+    fn run(&self) -> u32 {
+        self.runs.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    fn runs(&self) -> u32 {
+        self.runs.load(Ordering::SeqCst)
+    }
+
+    fn say(&self, word: impl Into<String>) {
+        self.words.lock().unwrap().push(word.into());
+    }
+
+    fn words(&self) -> Vec<String> {
+        self.words.lock().unwrap().clone()
+    }
+}
+
+/// The application of these settings.
+fn app<K: Kind>(
+    idempotency: &Idempotency<K>,
+    told: &web::Data<Told>,
+) -> App<
+    impl ServiceFactory<
+        ServiceRequest,
+        Config = (),
+        Response = ServiceResponse,
+        Error = actix_web::Error,
+        InitError = (),
+    > + use<K>,
+> {
+    App::new()
+        .app_data(web::Data::new(idempotency.clone()))
+        .app_data(told.clone())
+        .configure(handlers::routes)
+        .configure(K::routes)
+        .service(idempotency.status_resource())
+}
+
+/// One request after the other, to an application of these settings.
+async fn send<K: Kind>(
+    builder: Builder<K>,
+    told: &web::Data<Told>,
+    requests: Vec<TestRequest>,
+) -> Vec<Answer> {
+    let app = init_service(app(&builder.build().unwrap(), told)).await;
+    let mut answers = Vec::new();
+    for request in requests {
+        let response = call_service(&app, request.to_request()).await;
+        answers.push(Answer::of(response).await);
+    }
+    answers
+}
+
+fn statuses(answers: &[Answer]) -> Vec<u16> {
+    let statuses = answers.iter().map(|answer| answer.status.as_u16());
+    statuses.collect()
+}
+
+/// What the one row has in this column of text.
+async fn column(database: &Database, name: &str) -> Option<String> {
+    let query = format!("SELECT {name} FROM idempotency_keys");
+    database.text(&query).await
+}
