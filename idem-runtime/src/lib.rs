@@ -172,6 +172,7 @@ pub mod pool;
 pub mod problem;
 pub mod testing;
 
+mod builder;
 mod idempotency;
 mod retry;
 
@@ -180,7 +181,8 @@ mod instructions;
 
 pub use idem_macros::idempotent;
 
-pub use idempotency::{BuildError, Builder, Idempotency};
+pub use builder::{BuildError, Builder};
+pub use idempotency::Idempotency;
 pub use key::IdempotencyKey;
 pub use lease::{KeptRequest, Resumed, StepError, Steps};
 pub use policy::{IdempotencyPolicy, policies};

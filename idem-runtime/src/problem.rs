@@ -189,6 +189,12 @@ impl Problem {
         .retry_later()
     }
 
+    /// Nobody is driving it to its end, and a retry may.
+    pub(crate) fn stranded() -> Self {
+        let detail = "The first request was interrupted. Send it again with the same key.";
+        Self::new(ProblemCode::Unresolved, StatusCode::CONFLICT, detail).retry_later()
+    }
+
     pub(crate) fn operation_unknown() -> Self {
         Self::new(
             ProblemCode::OperationUnknown,

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use actix_web::http::StatusCode;
 use actix_web::http::header::{LOCATION, RETRY_AFTER};
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 
-use crate::idempotency::{BuildError, Idempotency, Settings};
+use crate::builder::BuildError;
+use crate::idempotency::{Idempotency, Settings};
 use crate::operation::Refusal;
 use crate::policy::Unresolved;
 use crate::problem::{Problem, RETRY_AFTER_SECONDS};
@@ -42,8 +42,8 @@ impl<C: Backend> Idempotency<C> {
     /// The resource that tells what became of an operation whose duplicate was answered with 202: for
     /// `App::service`, at the path that [`status_path`](crate::Builder::status_path) says.
     ///
-    /// `GET` answers 202 with `Retry-After` while the operation is running, and then with the recorded
-    /// response. Who is not the caller of the operation gets 404, like who asks for one that is not there.
+    /// `GET` answers 202 with `Retry-After` while the operation is running or a worker will drive it to its
+    /// end, and then with the recorded response; 409 where it is unresolved. Who is not the caller of the operation gets 404, like who asks for one that is not there.
     ///
     /// # Examples
     ///
@@ -93,16 +93,17 @@ async fn status<C: Backend>(
     if !state.live || !settings.resolvers.is_of(&state.scope, request).await? {
         return Err(Problem::operation_unknown().into());
     }
+    let is_going_on = state.is_going_on();
     let may_rerun = state.may_rerun(Unresolved::Rerun);
-    let ended = state.ended;
     match state.response() {
         Some(recorded) => replay(&recorded, &settings.replayed_header).map_err(|error| {
             tracing::error!(%error, "a record cannot be replayed");
             Problem::store_unavailable().into()
         }),
-        None if ended && !may_rerun => Err(Problem::unresolved().into()),
-        None => Ok(HttpResponse::build(StatusCode::ACCEPTED)
+        None if is_going_on => Ok(HttpResponse::Accepted()
             .insert_header((RETRY_AFTER, RETRY_AFTER_SECONDS))
             .finish()),
+        None if may_rerun => Err(Problem::stranded().into()),
+        None => Err(Problem::unresolved().into()),
     }
 }

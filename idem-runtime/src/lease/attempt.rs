@@ -2,21 +2,18 @@
 //!
 //! No SQL, no claims.
 
-use std::time::Duration;
-
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse};
-use diesel::QueryResult;
-use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::holding::{Holding, Word};
+use super::insist::insist;
 use super::steps::{Fault, Steps};
-use crate::idempotency::Settings;
 use crate::operation::{Keyed, Operation, Refusal};
 use crate::policy::{LeasePolicy, Resume, Unresolved};
+use crate::pool::Loan;
 use crate::problem::Problem;
-use crate::reach::{Reach, Unreached};
+use crate::reach::Unreached;
 use crate::response::{StoredResponse, capture};
 use crate::retry::Retry;
 use crate::store::Backend;
@@ -39,9 +36,6 @@ enum Ended {
     Unrenewed,
 }
 
-/// How long a store that is away is left alone before it is asked again.
-const PAUSE: Duration = Duration::from_millis(100);
-
 /// Runs the handler, and ends the claim.
 pub(super) async fn run<C, A, F>(
     operation: &Operation<C>,
@@ -58,27 +52,29 @@ where
 {
     let ended = handle(operation, holding, arguments, handler).await;
     let ended = judge(ended, steps.end());
+    let held = holding.held;
     match ended {
         Ended::Final(answer, stored) => record(operation, keyed, holding, answer, stored).await,
         Ended::Failed(answer) => {
-            operation.tell("failed");
-            if lease.unresolved == Unresolved::Hold {
-                end(operation, holding.held).await;
-            } else {
-                free(operation, lease, holding.held).await;
+            let stays = lease.unresolved == Unresolved::Hold || lease.resume == Resume::Background;
+            if !stays && let_go(operation, held).await || end(operation, held).await {
+                operation.tell("failed");
+                return Err(answer);
             }
-            Err(answer)
+            lost(operation, keyed, held).await
         }
         Ended::Refused(answer) => {
-            operation.tell("unrecorded");
-            free(operation, lease, holding.held).await;
-            Ok(answer)
+            if let_go(operation, held).await || give_back(operation, held).await {
+                operation.tell("unrecorded");
+                return Ok(answer);
+            }
+            lost(operation, keyed, held).await
         }
         Ended::Changed => {
-            end(operation, holding.held).await;
+            end(operation, held).await;
             Err(operation.unresolved().into())
         }
-        Ended::Lost => lost(operation, keyed, holding.held).await,
+        Ended::Lost => lost(operation, keyed, held).await,
         Ended::Unrenewed => {
             operation.tell("unrenewed");
             Err(Problem::store_unavailable().into())
@@ -106,20 +102,17 @@ where
         }
     };
     let failed = |problem: Problem| Ended::Failed(problem.in_lease_mode().into());
-    let ran = supervise(deadline, running).await;
-    match holding.word() {
-        Word::Kept => {}
-        Word::Taken => return Ended::Lost,
-        Word::Unrenewed => return Ended::Unrenewed,
-    }
-    let response = match ran {
-        Ran::Finished(Some(response)) => response,
-        Ran::Finished(None) => return Ended::Lost,
-        Ran::Panicked => {
+    let response = match (supervise(deadline, running).await, holding.word()) {
+        // Whether its record comes in time is for the store to say.
+        (Ran::Finished(Some(response)), _) => response,
+        // Dropped, which on SQLite may have ended in a panic.
+        (Ran::Finished(None) | Ran::Panicked, Word::Unrenewed) => return Ended::Unrenewed,
+        (Ran::Finished(None), _) | (Ran::Panicked, Word::Taken) => return Ended::Lost,
+        (Ran::Panicked, Word::Kept) => {
             tracing::error!(endpoint = operation.endpoint, "the handler panicked");
             return failed(Problem::handler_failed());
         }
-        Ran::TimedOut => {
+        (Ran::TimedOut, _) => {
             tracing::error!(endpoint = operation.endpoint, "the handler timed out");
             return failed(Problem::timed_out());
         }
@@ -180,8 +173,8 @@ async fn record<C: Backend>(
 ) -> Result<HttpResponse, Refusal> {
     let (held, retain) = (holding.held, operation.policy.retain);
     let record = async |connection: &mut C| lease::record(connection, &held, &stored, retain).await;
-    let word = holding.watch();
-    match insist(&operation.settings, &operation.endpoint, &word, record).await {
+    let lease = (held, holding.watch());
+    match insist(&operation.settings, &operation.endpoint, lease, record).await {
         Ok(true) => {
             operation.tell("executed");
             Ok(answer)
@@ -225,46 +218,34 @@ async fn lost<C: Backend>(
     }
 }
 
-/// Lets go of a claim of which nobody need know any more. What steps have finished stays with it, and
-/// so does a request that is to be driven to its end: then only the lease ends.
-async fn free<C: Backend>(operation: &Operation<C>, lease: LeasePolicy, held: Held) {
-    if lease.resume == Resume::Client && let_go(operation, held).await {
-        return;
-    }
-    end(operation, held).await;
-}
-
-/// Forgets the claim, if nothing is left of it.
+/// Forgets the claim, if nothing is left of it: no finished step, no request that is kept.
 pub(super) async fn let_go<C: Backend>(operation: &Operation<C>, held: Held) -> bool {
     let forget = async |connection: &mut C| lease::forget(connection, &held).await;
     matches!(operation.reach().ask(forget).await, Ok((_, true)))
 }
 
-/// Ends the lease before its time. If the store is away, it ends in its time.
-async fn end<C: Backend>(operation: &Operation<C>, held: Held) {
+/// Ends the lease before its time.
+async fn end<C: Backend>(operation: &Operation<C>, held: Held) -> bool {
     let end = async |connection: &mut C| lease::end(connection, &held).await;
-    if operation.reach().ask(end).await.is_err() {
-        tracing::warn!(endpoint = operation.endpoint, "a lease is left to run out");
-    }
+    is_still_ours(operation, operation.reach().ask(end).await)
 }
 
-/// Asks the store again and again, for as long as the lease is kept. Harmless to ask again.
-pub(super) async fn insist<C: Backend, T>(
-    settings: &Settings<C>,
-    endpoint: &str,
-    word: &watch::Receiver<Word>,
-    question: impl AsyncFn(&mut C) -> QueryResult<T>,
-) -> Result<T, Unreached> {
-    loop {
-        match Reach::new(settings, endpoint).ask(&question).await {
-            Ok((_, answer)) => return Ok(answer),
-            Err(unreached) => {
-                let is_stopped = word.has_changed().is_err();
-                if is_stopped || *word.borrow() != Word::Kept {
-                    return Err(unreached);
-                }
-            }
+/// Lets a retry go on behind the finished steps.
+async fn give_back<C: Backend>(operation: &Operation<C>, held: Held) -> bool {
+    let give_back = async |connection: &mut C| lease::give_back(connection, &held).await;
+    is_still_ours(operation, operation.reach().ask(give_back).await)
+}
+
+/// Whether an end of ours has come in time. If the store is away, the lease ends in its time.
+fn is_still_ours<C: Backend>(
+    operation: &Operation<C>,
+    ended: Result<(Loan<C>, bool), Unreached>,
+) -> bool {
+    match ended {
+        Ok((_, ended)) => ended,
+        Err(Unreached) => {
+            tracing::warn!(endpoint = operation.endpoint, "a lease is left to run out");
+            true
         }
-        sleep(PAUSE).await;
     }
 }

@@ -13,7 +13,7 @@ use super::kept;
 use super::steps::Steps;
 use crate::claim::{self, Ours, Patience, Settled};
 use crate::inflight::First;
-use crate::operation::{Keyed, Operation, Refusal};
+use crate::operation::{Chain, Keyed, Operation, Refusal};
 use crate::policy::{LeasePolicy, Resume};
 use crate::problem::Problem;
 use crate::store::lease::{self, Held, State};
@@ -33,7 +33,9 @@ pub(super) enum Claimed {
 enum Tried {
     Ours(Holding),
     /// Somebody else got in between: whoever has the place asks again.
-    Again(First),
+    Taken(First),
+    /// The store has rolled the claim back, because of others or because it refuses it.
+    RolledBack(First),
 }
 
 /// Claims, or says why not. The steps of a claim that was taken over are told what is finished.
@@ -45,6 +47,7 @@ pub(super) async fn settle<C: Backend>(
     patience: &mut Patience,
 ) -> Result<Claimed, Refusal> {
     let mut place = None;
+    let mut is_refused = false;
     for _ in 0..LOSSES {
         let held = Held {
             id: keyed.claim.id.row,
@@ -59,16 +62,17 @@ pub(super) async fn settle<C: Backend>(
             }
             Settled::Stale(..) => return Err(operation.unresolved().into()),
         };
-        match tried {
+        (place, is_refused) = match tried {
             Tried::Ours(holding) => return Ok(Claimed::Ours(holding)),
-            Tried::Again(first) => place = Some(first),
-        }
+            Tried::Taken(first) => (Some(first), false),
+            Tried::RolledBack(first) => (Some(first), true),
+        };
     }
-    tracing::error!(
-        endpoint = operation.endpoint,
-        "the claim was lost too often"
-    );
-    Err(Problem::store_unavailable().into())
+    Err(match is_refused {
+        true => Problem::store_unavailable().into(),
+        // Somebody is at it, each time we look.
+        false => operation.in_flight(keyed),
+    })
 }
 
 /// Commits the pending row in the transaction of the claim. From then on others find it in the
@@ -100,13 +104,14 @@ async fn pend<C: Backend>(
     drop(connection);
     match committed {
         Ok(()) => {}
-        Err(CommitError::Taken | CommitError::Contended(_)) => return Ok(Tried::Again(first)),
+        Err(CommitError::Taken) => return Ok(Tried::Taken(first)),
         Err(error) => {
-            let is_unknown = matches!(error, CommitError::Unknown(_));
-            let error = crate::operation::Chain(&error);
-            tracing::error!(endpoint = operation.endpoint, %error, "not claimed");
-            if !is_unknown || !is_ours(operation, held).await? {
-                return Err(Problem::store_unavailable());
+            let chain = Chain(&error);
+            tracing::error!(endpoint = operation.endpoint, error = %chain, "not claimed");
+            match error {
+                CommitError::Contended(_) => return Ok(Tried::RolledBack(first)),
+                CommitError::Unknown(_) if is_ours(operation, held).await? => {}
+                _ => return Err(Problem::store_unavailable()),
             }
         }
     }
@@ -143,7 +148,7 @@ async fn take_over<C: Backend>(
             first.elsewhere();
             Ok(Tried::Ours(holding))
         }
-        None => Ok(Tried::Again(first)),
+        None => Ok(Tried::Taken(first)),
     }
 }
 

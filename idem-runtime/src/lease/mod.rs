@@ -4,10 +4,16 @@
 //!
 //! No SQL, no body bytes.
 
+#![cfg_attr(
+    not(any(feature = "postgres", feature = "sqlite")),
+    allow(unused, reason = "without a backend nothing can run")
+)]
+
 mod attempt;
 mod claim;
 mod heartbeat;
 mod holding;
+mod insist;
 mod kept;
 mod steps;
 

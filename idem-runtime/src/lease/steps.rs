@@ -21,6 +21,7 @@ pub use error::StepError;
 pub(crate) use log::{Finished, finished};
 
 use super::holding::{Holding, Word};
+use super::insist::insist;
 use crate::idempotency::Settings;
 use crate::key::IdempotencyKey;
 use crate::operation::{Keyed, Operation};
@@ -37,6 +38,8 @@ struct Inner<C> {
     settings: Arc<Settings<C>>,
     endpoint: String,
     key: IdempotencyKey,
+    /// The longest result that is remembered, in bytes of JSON.
+    limit: usize,
     run: RefCell<Option<Run>>,
 }
 
@@ -91,7 +94,8 @@ impl<C: Backend> FromRequest for Steps<C> {
 
 impl<C: Backend> Steps<C> {
     /// Calls the outside world, with a key for it that is the same for every attempt:
-    /// [`IdempotencyKey::derive`] of the step's name. The result is remembered as JSON.
+    /// [`IdempotencyKey::derive`] of the step's name. The result is remembered as JSON, and may be as long
+    /// as the endpoint's `response_limit`.
     ///
     /// If the process dies behind the call and before its result is remembered, the call is made again
     /// with the same key when the operation is run again: the other side must know that key.
@@ -154,16 +158,22 @@ impl<C: Backend> Steps<C> {
     }
 
     fn line(&self, name: &str, value: &impl Serialize) -> Result<String, StepError> {
-        log::line(name, value)
-            .map_err(|source| self.blame(Fault::Failed, StepError::unserializable(name, source)))
+        let line = log::line(name, value)
+            .map_err(|source| self.blame(Fault::Failed, StepError::unserializable(name, source)))?;
+        let limit = self.0.limit;
+        if line.len() > limit {
+            let step = name.to_owned();
+            return Err(self.blame(Fault::Failed, StepError::TooLarge { step, limit }));
+        }
+        Ok(line)
     }
 
     /// Writes a finished step by itself. As long as the lease lasts the store may come back.
     async fn remember(&self, name: &str, line: &str) -> Result<(), StepError> {
         let (held, word) = self.run()?;
         let finish = async |connection: &mut C| lease::finish_step(connection, &held, line).await;
-        let written = super::attempt::insist(&self.0.settings, &self.0.endpoint, &word, finish);
-        match written.await {
+        let lease = (held, word);
+        match insist(&self.0.settings, &self.0.endpoint, lease, finish).await {
             Ok(true) => Ok(()),
             Ok(false) => Err(self.blame(Fault::Lost, StepError::Lost)),
             Err(_) => {
@@ -203,6 +213,7 @@ impl<C: Backend> Steps<C> {
                 key: Arc::clone(&keyed.claim.key),
                 scope: Arc::clone(&keyed.claim.scope),
             },
+            limit: operation.policy.response_limit,
             run: RefCell::default(),
         }))
     }

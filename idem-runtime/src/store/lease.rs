@@ -3,11 +3,13 @@
 //!
 //! No SQL of one backend, no decisions about what a row means for a request.
 
+mod unresolved;
+
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::web::Bytes;
+use bytes::Bytes;
 use diesel::QueryResult;
 use diesel::prelude::Queryable;
 use uuid::Uuid;
@@ -16,6 +18,8 @@ use super::statement::{Piece, StateQuery, Statement, StepsQuery, UnresolvedQuery
 use super::{Claim, CommitError, Store};
 use crate::policy::Unresolved;
 use crate::response::StoredResponse;
+
+pub(crate) use unresolved::{Duty, UnresolvedRow, due, release, settle, unresolved};
 
 /// What lease mode asks of a backend.
 pub trait Leases: Store {
@@ -79,6 +83,8 @@ pub struct State {
     pub(crate) ended: bool,
     /// Whether the record, if there is one, is still honoured.
     pub(crate) live: bool,
+    /// Whether the accepted request is kept, for a worker to run it again.
+    is_kept: bool,
     status: Option<i32>,
     headers: Option<String>,
     body: Option<Vec<u8>>,
@@ -102,6 +108,11 @@ impl State {
         }
     }
 
+    /// Whether somebody is working on it, or will without being asked.
+    pub(crate) fn is_going_on(&self) -> bool {
+        !self.ended || self.is_kept && self.may_rerun(Unresolved::Rerun)
+    }
+
     pub(crate) fn is_pending(&self) -> bool {
         self.status.is_none()
     }
@@ -113,30 +124,6 @@ impl State {
             headers: self.headers.unwrap_or_default(),
             body: self.body.map(Into::into),
         })
-    }
-}
-
-/// A row whose lease has run out.
-#[derive(Debug, Queryable)]
-pub struct UnresolvedRow {
-    pub(crate) scope: String,
-    pub(crate) key: String,
-    pub(crate) endpoint: String,
-    pub(crate) owner: Option<Vec<u8>>,
-    unresolved: Option<String>,
-    pub(crate) steps: Option<String>,
-    pub(crate) request: Option<Vec<u8>>,
-    pub(crate) attempts: i64,
-    /// Milliseconds since the lease ended.
-    pub(crate) since: i64,
-}
-
-impl UnresolvedRow {
-    pub(crate) fn rule(&self) -> Unresolved {
-        match self.unresolved.as_deref() {
-            Some(RERUN | RELEASED) => Unresolved::Rerun,
-            _ => Unresolved::Hold,
-        }
     }
 }
 
@@ -218,12 +205,19 @@ pub(crate) async fn take_over<C: Leases>(
     held: &Held,
     stale: [u8; 16],
 ) -> QueryResult<Option<Option<String>>> {
+    // Whoever has the row locked at this moment is working on it, and is not waited for.
+    let free = statement![
+        "SELECT id FROM idempotency_keys",
+        ended(held.id, stale),
+        Piece::SkipLocked,
+    ];
     let take = statement![
         "UPDATE idempotency_keys SET owner = ",
         held.owner,
         ", lease_expires_at = ",
         Piece::later(held.length),
-        ended(held.id, stale),
+        " WHERE id",
+        Piece::OneOf(free),
         " RETURNING steps",
     ];
     Ok(C::steps(connection, StepsQuery(take)).await?.pop())
@@ -303,14 +297,27 @@ pub(crate) async fn forget<C: Leases>(connection: &mut C, held: &Held) -> QueryR
     changed(C::execute(connection, forget).await)
 }
 
-/// Ends the lease before its time: nobody is working on the operation any more.
+/// Ends the lease before its time: nobody is working on the operation any more. The owner is another
+/// one from now on, so that a renewal that is still under way is too late.
 pub(crate) async fn end<C: Leases>(connection: &mut C, held: &Held) -> QueryResult<bool> {
-    let end = statement![
+    let end = statement![ended_now(), held_by(held)];
+    changed(C::execute(connection, end).await)
+}
+
+/// Ends the lease before its time, and says that the operation may be run again behind its finished
+/// steps.
+pub(crate) async fn give_back<C: Leases>(connection: &mut C, held: &Held) -> QueryResult<bool> {
+    let give_back = statement![ended_now(), ", unresolved = 'released'", held_by(held)];
+    changed(C::execute(connection, give_back).await)
+}
+
+fn ended_now() -> Statement {
+    statement![
         "UPDATE idempotency_keys SET lease_expires_at = ",
         Piece::Now,
-        held_by(held),
-    ];
-    changed(C::execute(connection, end).await)
+        ", owner = ",
+        Uuid::new_v4(),
+    ]
 }
 
 /// What is to be known of one row.
@@ -325,133 +332,11 @@ pub(crate) async fn state<C: Leases>(
         Piece::Now,
         ", false), coalesce(status IS NULL OR expires_at > ",
         Piece::Now,
-        ", true), CAST(status AS integer), headers, body FROM idempotency_keys WHERE id = ",
+        ", true), request IS NOT NULL, CAST(status AS integer), headers, body \
+         FROM idempotency_keys WHERE id = ",
         id,
     ];
     Ok(C::states(connection, StateQuery(state)).await?.pop())
-}
-
-/// Which operations a worker is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Duty {
-    /// Those that a retry may run again, and whose request is kept.
-    Complete,
-    /// All others, save those that somebody has already released.
-    Reconcile,
-}
-
-impl Duty {
-    fn condition(self) -> &'static str {
-        match self {
-            Self::Complete => "unresolved <> 'hold' AND request IS NOT NULL",
-            Self::Reconcile => {
-                "(coalesce(unresolved, 'hold') = 'hold' OR unresolved = 'rerun' AND request IS NULL)"
-            }
-        }
-    }
-}
-
-/// The longest pause between two looks of a worker at an operation.
-const LONGEST_PAUSE: Duration = Duration::from_secs(600);
-
-/// Takes unresolved operations that are due, the longest unresolved first, and puts each off, twice
-/// as long each time: several workers share them.
-pub(crate) async fn due<C: Leases>(
-    connection: &mut C,
-    duty: Duty,
-    pause: Duration,
-    limit: u32,
-) -> QueryResult<Vec<UnresolvedRow>> {
-    let pause = statement![
-        "CASE WHEN coalesce(attempts, 0) < 10 THEN ",
-        Piece::milliseconds(pause.min(LONGEST_PAUSE)),
-        " * (1 << coalesce(attempts, 0)) ELSE ",
-        Piece::milliseconds(LONGEST_PAUSE),
-        " END",
-    ];
-    let ids = statement![
-        "SELECT id FROM idempotency_keys WHERE status IS NULL AND lease_expires_at <= ",
-        Piece::Now,
-        " AND coalesce(next_attempt_at <= ",
-        Piece::Now,
-        ", true) AND ",
-        duty.condition(),
-        " ORDER BY lease_expires_at LIMIT ",
-        Piece::Number(limit.into()),
-        Piece::SkipLocked,
-    ];
-    let due = statement![
-        "UPDATE idempotency_keys SET attempts = coalesce(attempts, 0) + 1, next_attempt_at = ",
-        Piece::Later(pause),
-        " WHERE id",
-        Piece::OneOf(ids),
-        " AND status IS NULL RETURNING ",
-        unresolved_columns(),
-    ];
-    C::unresolved(connection, UnresolvedQuery(due)).await
-}
-
-/// The unresolved operations, the longest unresolved first.
-pub(crate) async fn unresolved<C: Leases>(
-    connection: &mut C,
-    limit: u32,
-) -> QueryResult<Vec<UnresolvedRow>> {
-    let unresolved = statement![
-        "SELECT ",
-        unresolved_columns(),
-        " FROM idempotency_keys WHERE status IS NULL AND lease_expires_at <= ",
-        Piece::Now,
-        " ORDER BY lease_expires_at LIMIT ",
-        Piece::Number(limit.into()),
-    ];
-    C::unresolved(connection, UnresolvedQuery(unresolved)).await
-}
-
-fn unresolved_columns() -> Statement {
-    statement![
-        "scope, key, endpoint, ",
-        Piece::BytesOfId("owner"),
-        ", unresolved, steps, request, CAST(coalesce(attempts, 0) AS bigint), ",
-        Piece::Since("lease_expires_at"),
-    ]
-}
-
-/// Somebody knows how an unresolved operation ended. Its late owner does not find itself in the row.
-pub(crate) async fn settle<C: Leases>(
-    connection: &mut C,
-    id: [u8; 16],
-    owner: [u8; 16],
-    response: &StoredResponse,
-    retain: Duration,
-) -> QueryResult<bool> {
-    let settle = statement![
-        recorded(response, retain),
-        ", owner = NULL",
-        ended(id, owner)
-    ];
-    changed(C::execute(connection, settle).await)
-}
-
-/// Somebody knows that an unresolved operation may be run again: from the beginning, or, where steps
-/// of it are finished, behind those.
-pub(crate) async fn release<C: Leases>(
-    connection: &mut C,
-    id: [u8; 16],
-    owner: [u8; 16],
-) -> QueryResult<bool> {
-    let forget = statement![
-        "DELETE FROM idempotency_keys",
-        ended(id, owner),
-        " AND steps IS NULL"
-    ];
-    if changed(C::execute(connection, forget).await)? {
-        return Ok(true);
-    }
-    let release = statement![
-        "UPDATE idempotency_keys SET unresolved = 'released'",
-        ended(id, owner)
-    ];
-    changed(C::execute(connection, release).await)
 }
 
 fn changed(rows: QueryResult<usize>) -> QueryResult<bool> {

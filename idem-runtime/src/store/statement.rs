@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::web::Bytes;
+use bytes::Bytes;
 use diesel::QueryResult;
 use diesel::backend::Backend;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
@@ -185,6 +185,7 @@ query!(StateQuery: (
     Text,
     Nullable<Binary>,
     Nullable<Text>,
+    Bool,
     Bool,
     Bool,
     Nullable<Integer>,

@@ -11,7 +11,9 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use actix_web::web::Bytes;
 use diesel::QueryResult;
+use futures_util::future::join_all;
 use serde::Serialize;
+use tokio::time::Instant;
 
 use super::{BATCH, Stopping, UnresolvedOperation, Worker};
 use crate::idempotency::{Idempotency, Settings};
@@ -20,6 +22,10 @@ use crate::reach::{Reach, Unreached};
 use crate::response::{StoredResponse, written};
 use crate::store::lease::Duty;
 use crate::store::{Backend, lease};
+use crate::supervise::{Ran, supervise};
+
+/// How long a reconciler may think about one operation.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Finds out how an unresolved operation ended, for example by asking the payment provider for the
 /// charge with the [derived](crate::IdempotencyKey::derive) key.
@@ -45,9 +51,9 @@ use crate::store::{Backend, lease};
 /// }
 /// ```
 pub trait Reconciler: 'static {
-    /// Says what became of an operation. It is called again, after a longer pause each time, until it
-    /// knows. Several replicas may be asked about one operation at the same time; the first verdict
-    /// counts.
+    /// Says what became of an operation, within a minute. It is called again, after a longer pause each
+    /// time, until it knows. It may be called for several operations at the same time, and by several
+    /// replicas for the same one: the first verdict counts.
     fn reconcile(&self, operation: &UnresolvedOperation) -> impl Future<Output = Verdict>;
 }
 
@@ -166,34 +172,55 @@ impl<C: Backend> Idempotency<C> {
     }
 }
 
+/// Offers what is due, until there is no more of it.
 async fn turn<C: Backend>(
     settings: &Settings<C>,
     reconciler: &impl Reconciler,
     stopping: &Stopping,
 ) -> Result<(), Unreached> {
-    loop {
+    while !stopping.is_stopped() {
         let due = due(settings, Duty::Reconcile).await?;
         let is_last = due.len() < BATCH as usize;
-        for operation in due {
-            if stopping.is_stopped() {
-                return Ok(());
-            }
-            let verdict = reconciler.reconcile(&operation).await;
-            if matches!(verdict, Verdict::Unknown) {
-                continue;
-            }
-            let settle = async |connection: &mut C| {
-                settle(connection, &operation, verdict.clone(), retain()).await
-            };
-            let (_, settled) = Reach::new(settings, operation.endpoint())
-                .ask(settle)
-                .await?;
-            tracing::info!(endpoint = operation.endpoint(), settled, "reconciled");
-        }
+        let offers = due.iter().map(|one| offer(settings, reconciler, one));
+        join_all(offers)
+            .await
+            .into_iter()
+            .collect::<Result<(), _>>()?;
         if is_last {
-            return Ok(());
+            break;
         }
     }
+    Ok(())
+}
+
+/// Asks about one operation, and settles it. A reconciler that panics does not know, like one that
+/// takes too long.
+async fn offer<C: Backend>(
+    settings: &Settings<C>,
+    reconciler: &impl Reconciler,
+    operation: &UnresolvedOperation,
+) -> Result<(), Unreached> {
+    let endpoint = operation.endpoint();
+    let deadline = Instant::now() + TIMEOUT;
+    let verdict = match supervise(deadline, reconciler.reconcile(operation)).await {
+        Ran::Finished(verdict) => verdict,
+        Ran::Panicked => {
+            tracing::error!(endpoint, "the reconciler panicked");
+            Verdict::Unknown
+        }
+        Ran::TimedOut => {
+            tracing::error!(endpoint, "the reconciler timed out");
+            Verdict::Unknown
+        }
+    };
+    if matches!(verdict, Verdict::Unknown) {
+        return Ok(());
+    }
+    let settle =
+        async |connection: &mut C| settle(connection, operation, verdict.clone(), retain()).await;
+    let (_, settled) = Reach::new(settings, endpoint).ask(settle).await?;
+    tracing::info!(endpoint, settled, "reconciled");
+    Ok(())
 }
 
 /// The operations that are this worker's now.

@@ -153,7 +153,16 @@ impl Database {
         .await;
     }
 
-    /// Undoes [`Self::refuse_to_record`].
+    /// Makes every attempt to finish a pending record fail, until [`Self::let_record`].
+    pub async fn refuse_to_finish(&self) {
+        self.execute(match self.backend() {
+            Backend::Postgres => postgres::REFUSE_TO_FINISH,
+            Backend::Sqlite => sqlite::REFUSE_TO_FINISH,
+        })
+        .await;
+    }
+
+    /// Undoes [`Self::refuse_to_record`] and [`Self::refuse_to_finish`].
     pub async fn let_record(&self) {
         self.execute(match self.backend() {
             Backend::Postgres => "DROP TRIGGER refuse ON idempotency_keys",

@@ -13,6 +13,12 @@ pub(super) const REFUSE_TO_RECORD: &str = "
         $$ BEGIN RAISE EXCEPTION 'no record today'; END $$;
     CREATE TRIGGER refuse BEFORE INSERT ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION refuse();";
 
+pub(super) const REFUSE_TO_FINISH: &str = "
+    CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'no record today'; END $$;
+    CREATE TRIGGER refuse BEFORE UPDATE ON idempotency_keys FOR EACH ROW WHEN (NEW.status IS NOT NULL)
+        EXECUTE FUNCTION refuse();";
+
 /// The functions that tell the time.
 pub(super) const CLOCKS: [&str; 4] = [
     "clock_timestamp",

@@ -13,6 +13,10 @@ pub(super) const REFUSE_TO_RECORD: &str = "
     CREATE TRIGGER refuse BEFORE INSERT ON idempotency_keys
         BEGIN SELECT RAISE(ABORT, 'no record today'); END;";
 
+pub(super) const REFUSE_TO_FINISH: &str = "
+    CREATE TRIGGER refuse BEFORE UPDATE ON idempotency_keys WHEN NEW.status IS NOT NULL
+        BEGIN SELECT RAISE(ABORT, 'no record today'); END;";
+
 pub(super) struct Place {
     directory: Option<TempDir>,
     path: String,

@@ -59,6 +59,15 @@ pub enum StepError {
         /// What is wrong with it.
         source: serde_json::Error,
     },
+    /// The result is too long to be remembered. What the step did outside has happened.
+    #[error("the result of the step `{step}` has more than {limit} bytes")]
+    #[non_exhaustive]
+    TooLarge {
+        /// The step.
+        step: String,
+        /// The endpoint's `response_limit`.
+        limit: usize,
+    },
     /// The step's transaction was rolled back.
     #[error("the transaction of the step `{step}` was rolled back")]
     #[non_exhaustive]

@@ -7,7 +7,7 @@ use diesel::QueryResult;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Fault, StepError, Steps, Turn, finished};
+use super::{Fault, StepError, Steps, Turn, finished, insist};
 use crate::operation::Chain;
 use crate::pool::Loan;
 use crate::store::lease;
@@ -118,7 +118,8 @@ impl<C: Backend> Steps<C> {
     async fn is_finished(&self, name: &str) -> Result<(), StepError> {
         let (held, word) = self.run()?;
         let steps = async |connection: &mut C| lease::steps(connection, &held).await;
-        let found = super::super::attempt::insist(&self.0.settings, &self.0.endpoint, &word, steps);
+        let lease = (held, word);
+        let found = insist(&self.0.settings, &self.0.endpoint, lease, steps);
         let text = found.await.ok().flatten().unwrap_or_default();
         match finished(&text).any(|done| done.step == name) {
             true => Ok(()),

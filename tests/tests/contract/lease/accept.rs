@@ -95,7 +95,14 @@ async fn a_stranded_operation_that_may_be_run_again(stage: &Stage) {
     app.open_gate("gate").await;
     let location = assert_accepted(&app.send(&request).await);
     stage.database.expire_leases().await;
-    assert_running(&look(&app, "acme:one", &location).await);
+    // Nobody drives it to its end but its client, who is told to.
+    let stranded = look(&app, "acme:one", &location).await;
+    assert_unresolved(&stranded);
+    assert!(
+        stranded.text().contains("Send it again"),
+        "{}",
+        stranded.text()
+    );
     assert_eq!(app.entered("gate").await, 0, "to look is not to ask");
     let retry = app.send(&request).await;
     assert_original(&retry);

@@ -28,6 +28,10 @@ on_both! {
     hanging_up,
     tenants_have_keys_of_their_own,
     a_lease_of_null_never_runs_out,
+    a_pending_row_never_expires,
+    a_response_that_cannot_be_stored,
+    the_claim_cannot_be_written,
+    the_record_cannot_be_written,
 }
 
 async fn a_finished_operation_is_replayed(stage: &Stage) {
@@ -206,6 +210,10 @@ async fn an_answer_that_is_not_recorded_frees_the_key(stage: &Stage) {
             assert_original(&app.send(&ask(path, &key, &marking("free"))).await);
         }
     }
+    let picky = "/picky/script";
+    let script = json!({ "label": "picky", "status": 404, "fail": "err" });
+    assert_eq!(app.send(&ask(picky, "k", &script)).await.status, 404);
+    assert_original(&app.send(&ask(picky, "k", &marking("free"))).await);
 }
 
 async fn a_domain_error_is_recorded(stage: &Stage) {
@@ -278,4 +286,69 @@ async fn a_lease_of_null_never_runs_out(stage: &Stage) {
     }
     assert_eq!(app.entered("gate").await, 0);
     assert_eq!(stage.database.pending().await, 4);
+}
+
+/// Whatever date somebody wrote into it: an expired record is none, but a claim is no record.
+async fn a_pending_row_never_expires(stage: &Stage) {
+    for path in [HOLD, RERUN] {
+        strand(stage, &ask(path, path, &gated("gate")), "gate").await;
+    }
+    stage.database.expire_all().await;
+    let app = stage.start().await;
+    app.open_gate("gate").await;
+    assert_in_flight(&app.send(&ask(RERUN, RERUN, &gated("gate"))).await);
+    stage.database.expire_leases().await;
+    assert_unresolved(&app.send(&ask(HOLD, HOLD, &gated("gate"))).await);
+    assert_reused(&app.send(&ask(HOLD, HOLD, &marking("other"))).await);
+    assert_eq!(app.entered("gate").await, 0);
+    let retry = app.send(&ask(RERUN, RERUN, &gated("gate"))).await;
+    assert_original(&retry);
+    // The record has a date of its own.
+    assert_replay(&retry, &app.send(&ask(RERUN, RERUN, &gated("gate"))).await);
+}
+
+async fn a_response_that_cannot_be_stored(stage: &Stage) {
+    let app = stage.start().await;
+    for path in [HOLD, RERUN] {
+        let script = json!({ "label": path, "status": 201, "fail": "endless" });
+        let request = ask(path, path, &script);
+        let answer = app.send(&request).await;
+        let found = (answer.status, answer.code());
+        assert_eq!(found, (500, "response-not-storable".into()));
+    }
+    let held = json!({ "label": HOLD, "status": 201, "fail": "endless" });
+    assert_unresolved(&app.send(&ask(HOLD, HOLD, &held)).await);
+    assert_eq!(app.entered(HOLD).await, 1);
+    assert_original(&app.send(&ask(RERUN, RERUN, &marking("free"))).await);
+}
+
+async fn the_claim_cannot_be_written(stage: &Stage) {
+    let app = stage.app().pool(1).start().await;
+    stage.database.refuse_to_record().await;
+    for path in [HOLD, RERUN, STEPS] {
+        let answer = app.send(&ask(path, path, &marking(path))).await;
+        assert!(answer.status >= 500, "{answer:?}");
+        assert_eq!(answer.json()["retryable"], true);
+        assert_eq!(app.entered(path).await, 0);
+    }
+    stage.database.let_record().await;
+    for path in [HOLD, RERUN, STEPS] {
+        assert_original(&app.send(&ask(path, path, &marking(path))).await);
+    }
+}
+
+/// The work is done, the store is up, and the record is refused: the client is not kept for ever.
+async fn the_record_cannot_be_written(stage: &Stage) {
+    let app = stage.start().await;
+    stage.database.refuse_to_finish().await;
+    let requests = [HOLD, RERUN].map(|path| ask(path, path, &marking(path)));
+    for request in &requests {
+        let answer = app.send(request).await;
+        assert!(answer.status >= 500, "{answer:?}");
+    }
+    stage.database.let_record().await;
+    let [held, again] = &requests;
+    assert_unresolved(&settled(&app, held).await);
+    assert_eq!(app.entered(HOLD).await, 1);
+    assert_original(&settled(&app, again).await);
 }

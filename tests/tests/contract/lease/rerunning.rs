@@ -3,7 +3,10 @@
 use idem_tests::{Stage, on_both};
 use serde_json::json;
 
-use super::{RERUN, assert_failed, assert_original, calls, strand, with};
+use super::{
+    HOLD, RERUN, STEPS, assert_failed, assert_original, assert_steps_done_once, assert_unresolved,
+    calls, stepping_gated, strand, with,
+};
 use crate::asking::{
     ask, assert_in_flight, assert_one_original, assert_replay, assert_reused, gated, marking,
     settled, storm,
@@ -16,6 +19,7 @@ on_both! {
     a_failed_handler_frees_the_key,
     a_late_handler_frees_the_key,
     stranded_again_and_again,
+    stopped_while_a_handler_runs,
 }
 
 async fn a_stranded_operation_is_run_again(stage: &Stage) {
@@ -107,4 +111,33 @@ async fn stranded_again_and_again(stage: &Stage) {
     app.open_gate("gate").await;
     assert_original(&app.send(&request).await);
     assert_eq!(calls(&app, "gate").await, [4]);
+}
+
+/// The server is told to stop and does not wait any longer for the handlers: dropped, and nobody knows how they ended.
+async fn stopped_while_a_handler_runs(stage: &Stage) {
+    let launch = stage.app().argument("--shutdown-timeout-s").argument("1");
+    let app = launch.start().await;
+    let requests = [
+        ask(HOLD, "hold", &gated("hold")),
+        ask(RERUN, "rerun", &gated("rerun")),
+        ask(STEPS, "steps", &stepping_gated("steps", 1)),
+    ];
+    for (request, gate) in requests.iter().zip(["hold", "rerun", "steps"]) {
+        let mut connection = app.connect().await;
+        connection.write(&request.encode()).await.unwrap();
+        app.reached(gate, 1).await;
+        connection.reset().unwrap();
+    }
+    app.terminate().await;
+    assert!(app.ended().await.success());
+    let app = stage.start().await;
+    for gate in ["hold", "rerun", "steps"] {
+        app.open_gate(gate).await;
+    }
+    let [hold, rerun, steps] = &requests;
+    assert_unresolved(&settled(&app, hold).await);
+    assert_original(&settled(&app, rerun).await);
+    assert_original(&settled(&app, steps).await);
+    assert_eq!(app.entered("hold").await, 0);
+    assert_steps_done_once(&app, "steps").await;
 }

@@ -7,7 +7,7 @@ use super::{
     STEPS, assert_failed, assert_original, assert_steps_done_once, calls, stepping, stepping_gated,
     stepping_with, strand, with,
 };
-use crate::asking::{ask, assert_one_original, assert_replay};
+use crate::asking::{ask, assert_one_original, assert_replay, nothing_open, settled};
 
 on_both! {
     each_step_is_taken_once,
@@ -18,6 +18,7 @@ on_both! {
     a_domain_error_in_a_step_is_the_answer,
     a_refusal_in_the_last_step_keeps_what_was_done,
     stranded_in_each_step,
+    a_step_that_takes_too_long,
     a_step_that_comes_twice,
     derived_keys,
     pool_of_one_never_hangs,
@@ -140,6 +141,22 @@ async fn stranded_in_each_step(stage: &Stage) {
             [1, 1],
             "it waited before the call"
         );
+    }
+}
+
+/// The handler is dropped in the middle of its step.
+async fn a_step_that_takes_too_long(stage: &Stage) {
+    let app = stage.app().pool(1).start().await;
+    for step in 0..3 {
+        let label = format!("late{step}");
+        let request = ask("/hasty-steps/script", &label, &stepping_gated(&label, step));
+        assert_failed(&app.send(&request).await, 504);
+        nothing_open(stage).await;
+        app.open_gate(&label).await;
+        // At once, or when the lease has run out: it could not be ended while the statement wound down.
+        assert_original(&settled(&app, &request).await);
+        assert_steps_done_once(&app, &label).await;
+        assert_eq!(calls(&app, &label).await, [1, 1]);
     }
 }
 

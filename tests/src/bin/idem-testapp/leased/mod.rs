@@ -127,12 +127,14 @@ macro_rules! stamp {
                 timely "/timely/script" (lease = "2s", unresolved = "hold", timeout = "1s");
                 hasty "/hasty/script" (lease = "2s", unresolved = "rerun", timeout = "1s");
                 patient "/patient/script" (lease = "2s", unresolved = "hold", in_flight = "wait 5s");
+                picky "/picky/script" (lease = "2s", unresolved = "hold", store = "success");
                 accept "/accept/script" (lease = "2s", unresolved = "rerun", in_flight = "accept");
                 accept_hold "/accept-hold/script" (lease = "2s", unresolved = "hold", in_flight = "accept");
             }
 
             stepwise! { $connection;
                 in_steps "/steps/script" (lease = "2s", unresolved = "rerun");
+                hasty_steps "/hasty-steps/script" (lease = "2s", unresolved = "rerun", timeout = "1s");
                 background "/background/script" (lease = "2s", unresolved = "rerun", resume = "background");
             }
 
@@ -143,9 +145,11 @@ macro_rules! stamp {
                     .service(timely)
                     .service(hasty)
                     .service(patient)
+                    .service(picky)
                     .service(accept)
                     .service(accept_hold)
                     .service(in_steps)
+                    .service(hasty_steps)
                     .service(background);
             }
         }

@@ -1,0 +1,161 @@
+//! Statements about claims of other owners, whose leases have run out: who lists them, who takes them
+//! to look into them, and who settles them.
+//!
+//! No SQL of one backend, no verdicts.
+
+use std::time::Duration;
+
+use diesel::QueryResult;
+use diesel::prelude::Queryable;
+
+use super::{Leases, RELEASED, RERUN, changed, ended, recorded};
+use crate::policy::Unresolved;
+use crate::response::StoredResponse;
+use crate::store::statement::{Piece, Statement, UnresolvedQuery, statement};
+
+/// A row whose lease has run out.
+#[derive(Debug, Queryable)]
+pub struct UnresolvedRow {
+    pub(crate) scope: String,
+    pub(crate) key: String,
+    pub(crate) endpoint: String,
+    pub(crate) owner: Option<Vec<u8>>,
+    unresolved: Option<String>,
+    pub(crate) steps: Option<String>,
+    pub(crate) request: Option<Vec<u8>>,
+    pub(crate) attempts: i64,
+    /// Milliseconds since the lease ended.
+    pub(crate) since: i64,
+}
+
+impl UnresolvedRow {
+    pub(crate) fn rule(&self) -> Unresolved {
+        match self.unresolved.as_deref() {
+            Some(RERUN | RELEASED) => Unresolved::Rerun,
+            _ => Unresolved::Hold,
+        }
+    }
+}
+
+/// Which operations a worker is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Duty {
+    /// Those that a retry may run again, and whose request is kept.
+    Complete,
+    /// All others, save those that somebody has already released.
+    Reconcile,
+}
+
+impl Duty {
+    fn condition(self) -> &'static str {
+        match self {
+            Self::Complete => "unresolved <> 'hold' AND request IS NOT NULL",
+            Self::Reconcile => {
+                "(coalesce(unresolved, 'hold') = 'hold' OR unresolved = 'rerun' AND request IS NULL)"
+            }
+        }
+    }
+}
+
+/// The longest pause between two looks of a worker at an operation.
+const LONGEST_PAUSE: Duration = Duration::from_secs(600);
+
+/// Takes unresolved operations that are due, the longest unresolved first, and puts each off, twice
+/// as long each time: several workers share them.
+pub(crate) async fn due<C: Leases>(
+    connection: &mut C,
+    duty: Duty,
+    pause: Duration,
+    limit: u32,
+) -> QueryResult<Vec<UnresolvedRow>> {
+    let pause = statement![
+        "CASE WHEN coalesce(attempts, 0) < 10 THEN ",
+        Piece::milliseconds(pause.min(LONGEST_PAUSE)),
+        " * (1 << coalesce(attempts, 0)) ELSE ",
+        Piece::milliseconds(LONGEST_PAUSE),
+        " END",
+    ];
+    let ids = statement![
+        "SELECT id FROM idempotency_keys WHERE status IS NULL AND lease_expires_at <= ",
+        Piece::Now,
+        " AND coalesce(next_attempt_at <= ",
+        Piece::Now,
+        ", true) AND ",
+        duty.condition(),
+        " ORDER BY lease_expires_at LIMIT ",
+        Piece::Number(limit.into()),
+        Piece::SkipLocked,
+    ];
+    let due = statement![
+        "UPDATE idempotency_keys SET attempts = coalesce(attempts, 0) + 1, next_attempt_at = ",
+        Piece::Later(pause),
+        " WHERE id",
+        Piece::OneOf(ids),
+        " AND status IS NULL RETURNING ",
+        unresolved_columns(),
+    ];
+    C::unresolved(connection, UnresolvedQuery(due)).await
+}
+
+/// The unresolved operations, the longest unresolved first.
+pub(crate) async fn unresolved<C: Leases>(
+    connection: &mut C,
+    limit: u32,
+) -> QueryResult<Vec<UnresolvedRow>> {
+    let unresolved = statement![
+        "SELECT ",
+        unresolved_columns(),
+        " FROM idempotency_keys WHERE status IS NULL AND lease_expires_at <= ",
+        Piece::Now,
+        " ORDER BY lease_expires_at LIMIT ",
+        Piece::Number(limit.into()),
+    ];
+    C::unresolved(connection, UnresolvedQuery(unresolved)).await
+}
+
+fn unresolved_columns() -> Statement {
+    statement![
+        "scope, key, endpoint, ",
+        Piece::BytesOfId("owner"),
+        ", unresolved, steps, request, CAST(coalesce(attempts, 0) AS bigint), ",
+        Piece::Since("lease_expires_at"),
+    ]
+}
+
+/// Somebody knows how an unresolved operation ended. Its late owner does not find itself in the row.
+pub(crate) async fn settle<C: Leases>(
+    connection: &mut C,
+    id: [u8; 16],
+    owner: [u8; 16],
+    response: &StoredResponse,
+    retain: Duration,
+) -> QueryResult<bool> {
+    let settle = statement![
+        recorded(response, retain),
+        ", owner = NULL",
+        ended(id, owner)
+    ];
+    changed(C::execute(connection, settle).await)
+}
+
+/// Somebody knows that an unresolved operation may be run again: from the beginning, or, where steps
+/// of it are finished, behind those.
+pub(crate) async fn release<C: Leases>(
+    connection: &mut C,
+    id: [u8; 16],
+    owner: [u8; 16],
+) -> QueryResult<bool> {
+    let forget = statement![
+        "DELETE FROM idempotency_keys",
+        ended(id, owner),
+        " AND steps IS NULL"
+    ];
+    if changed(C::execute(connection, forget).await)? {
+        return Ok(true);
+    }
+    let release = statement![
+        "UPDATE idempotency_keys SET unresolved = 'released'",
+        ended(id, owner)
+    ];
+    changed(C::execute(connection, release).await)
+}
