@@ -79,6 +79,21 @@ const ROOMS: &[Room] = &[
         because: "SQL is the store's",
     },
     Room {
+        path: "idem-runtime/src/lease",
+        never: SQL,
+        because: "SQL is the store's",
+    },
+    Room {
+        path: "idem-runtime/src/workers",
+        never: SQL,
+        because: "SQL is the store's",
+    },
+    Room {
+        path: "idem-runtime/src/status.rs",
+        never: SQL,
+        because: "SQL is the store's",
+    },
+    Room {
         path: "idem-runtime/src/transaction",
         never: &["idempotency_keys"],
         because: "tables are the store's",
