@@ -61,7 +61,10 @@ pub(crate) async fn settle<C: Backend>(
     mut held: Option<First>,
     patience: &mut Patience,
 ) -> Result<Settled<C>, Refusal> {
-    let isolation = operation.policy.isolation;
+    let isolation = match operation.policy.lease {
+        Some(_) => C::STEP_ISOLATION,
+        None => operation.policy.isolation,
+    };
     let mut reach = operation.reach();
     loop {
         let entered = match held.take() {
@@ -196,7 +199,7 @@ impl Patience {
     }
 
     /// Waits before the database is asked again about the first attempt of another process.
-    async fn pause<C: Backend>(
+    pub(crate) async fn pause<C: Backend>(
         &mut self,
         operation: &Operation<C>,
         keyed: &Keyed,

@@ -195,6 +195,13 @@ impl Problem {
         Self::new(ProblemCode::Unresolved, StatusCode::CONFLICT, detail).retry_later()
     }
 
+    /// It was begun by other code than this process has.
+    pub(crate) fn changed() -> Self {
+        let detail = "The first request was begun by another version of this service, and is held until \
+                      that version is back or somebody has settled it.";
+        Self::new(ProblemCode::Unresolved, StatusCode::CONFLICT, detail).retry_later()
+    }
+
     pub(crate) fn operation_unknown() -> Self {
         Self::new(
             ProblemCode::OperationUnknown,

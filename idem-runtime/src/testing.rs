@@ -1,7 +1,11 @@
 //! For tests of applications: faults that cannot be made otherwise.
 
+use std::sync::Arc;
+
 use actix_web::{HttpMessage, HttpRequest};
 
+use crate::UnresolvedOperation;
+use crate::key::IdempotencyKey;
 use crate::lease::Switch;
 
 /// Stops the heartbeat of the operation that this request is for: its lease is no longer renewed, and
@@ -13,4 +17,18 @@ pub fn stop_heartbeat(request: &HttpRequest) {
     if let Some(switch) = request.extensions().get::<Switch>() {
         switch.off();
     }
+}
+
+/// An unresolved operation for the test of a [`Reconciler`](crate::Reconciler): the client's key in a
+/// scope as it stands in the table, such as `account:7`, at an endpoint such as `POST /orders`. It has no
+/// finished step and no kept request, and there is no such row.
+#[must_use]
+pub fn unresolved_operation(endpoint: &str, scope: &str, key: &str) -> UnresolvedOperation {
+    UnresolvedOperation::of_nothing(
+        endpoint,
+        IdempotencyKey {
+            key: Arc::from(key),
+            scope: Arc::from(scope),
+        },
+    )
 }

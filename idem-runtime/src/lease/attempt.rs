@@ -4,14 +4,14 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse};
+use diesel::QueryResult;
 use tokio::time::Instant;
 
 use super::holding::{Holding, Word};
 use super::insist::insist;
-use super::steps::{Fault, StepError, Steps};
+use super::steps::{Fault, Found, StepError, Steps};
 use crate::operation::{Keyed, Operation, Refusal};
 use crate::policy::{LeasePolicy, Resume, Unresolved};
-use crate::pool::Loan;
 use crate::problem::Problem;
 use crate::reach::Unreached;
 use crate::response::{StoredResponse, capture};
@@ -51,28 +51,33 @@ where
     F: AsyncFn(A, &HttpRequest) -> HttpResponse,
 {
     let ended = handle(operation, holding, arguments, handler).await;
-    let ended = judge(ended, steps.end());
+    let found = steps.end();
+    let is_untouched = found.is_untouched;
+    let ended = judge(operation, ended, found);
     let held = holding.held;
     match ended {
         Ended::Final(answer, stored) => record(operation, keyed, holding, answer, stored).await,
         Ended::Failed(answer) => {
-            let stays = lease.unresolved == Unresolved::Hold || lease.resume == Resume::Background;
-            if !stays && let_go(operation, held).await || end(operation, held).await {
+            let is_free = lease.unresolved == Unresolved::Rerun && lease.resume == Resume::Client;
+            if is_free && is_untouched && forget(operation, held).await
+                || end(operation, held).await
+            {
                 operation.tell("failed");
                 return Err(answer);
             }
             lost(operation, keyed, held).await
         }
         Ended::Refused(answer) => {
-            if let_go(operation, held).await || give_back(operation, held).await {
+            if is_untouched && forget(operation, held).await || give_back(operation, held).await {
                 operation.tell("unrecorded");
                 return Err(answer);
             }
             lost(operation, keyed, held).await
         }
         Ended::Changed => {
-            end(operation, held).await;
-            Err(operation.unresolved().into())
+            leave(operation, held).await;
+            operation.tell("unresolved");
+            Err(Problem::changed().into())
         }
         Ended::Lost => lost(operation, keyed, held).await,
         Ended::Unrenewed => {
@@ -94,11 +99,16 @@ where
     F: AsyncFn(A, &HttpRequest) -> HttpResponse,
 {
     let deadline = Instant::now() + operation.policy.timeout;
+    match holding.word() {
+        Word::Kept => {}
+        Word::Taken => return Ended::Lost,
+        Word::Unrenewed => return Ended::Unrenewed,
+    }
     let running = async {
         tokio::select! {
             biased;
             response = handler(arguments, &operation.request) => Some(response),
-            _ = holding.lost() => None,
+            () = holding.lost() => None,
         }
     };
     let failed = |problem: Problem| Ended::Failed(problem.in_lease_mode().into());
@@ -150,15 +160,21 @@ fn says_nothing_was_done(status: StatusCode) -> bool {
     status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT
 }
 
-/// What a step has found outranks the answer that the handler made of it.
-fn judge(ended: Ended, fault: Option<Fault>) -> Ended {
-    match (fault, ended) {
+/// What the steps have found outranks the answer that the handler made of it.
+fn judge<C: Backend>(operation: &Operation<C>, ended: Ended, found: Found) -> Ended {
+    match (found.fault, ended) {
         (_, ended @ (Ended::Lost | Ended::Unrenewed)) => ended,
         (Some(Fault::Lost), _) => Ended::Lost,
         (Some(Fault::Changed), _) => Ended::Changed,
         (Some(Fault::Unavailable), _) => Ended::Failed(Problem::store_unavailable().into()),
         (Some(Fault::Failed), Ended::Failed(answer)) => Ended::Failed(answer),
         (Some(Fault::Failed), _) => Ended::Failed(Problem::handler_failed().in_lease_mode().into()),
+        // A run that failed may not have come so far.
+        (None, Ended::Final(..)) if found.left_out.is_some() => {
+            let (endpoint, step) = (&operation.endpoint, found.left_out);
+            tracing::error!(endpoint, step, "a finished step was not asked for");
+            Ended::Changed
+        }
         (None, ended) => ended,
     }
 }
@@ -173,7 +189,7 @@ async fn record<C: Backend>(
 ) -> Result<HttpResponse, Refusal> {
     let (held, retain) = (holding.held, operation.policy.retain);
     let record = async |connection: &mut C| lease::record(connection, &held, &stored, retain).await;
-    let lease = (held, holding.watch());
+    let lease = (held, holding.watched());
     match insist(&operation.settings, &operation.endpoint, lease, record).await {
         Ok(true) => {
             operation.tell("executed");
@@ -212,36 +228,59 @@ async fn lost<C: Backend>(
 ) -> Result<HttpResponse, Refusal> {
     tracing::warn!(endpoint = operation.endpoint, owner = %held.owner, "the claim was lost");
     operation.tell("lost");
-    match operation.look(keyed).await? {
-        Some(record) => Ok(operation.answer_from(keyed, &record)?),
+    if let Some(record) = operation.look(keyed).await? {
+        return Ok(operation.answer_from(keyed, &record)?);
+    }
+    let state = async |connection: &mut C| lease::state(connection, held.id).await;
+    match operation.reach().ask(state).await?.1 {
+        Some(state) if !state.is_going_on() => Err(operation.unresolved().into()),
+        Some(_) => Err(operation.in_flight(keyed)),
+        // It was released: a retry runs it again.
         None => Err(Problem::in_flight().into()),
     }
 }
 
-/// Forgets the claim, if nothing is left of it: no finished step, no request that is kept.
-pub(super) async fn let_go<C: Backend>(operation: &Operation<C>, held: Held) -> bool {
+/// Lets go of a claim under which no handler was entered.
+pub(super) async fn withdraw<C: Backend>(operation: &Operation<C>, held: Held, is_new: bool) {
+    let _ended = is_new && forget(operation, held).await || end(operation, held).await;
+}
+
+/// Forgets the claim: nothing was begun under it.
+async fn forget<C: Backend>(operation: &Operation<C>, held: Held) -> bool {
     let forget = async |connection: &mut C| lease::forget(connection, &held).await;
     matches!(operation.reach().ask(forget).await, Ok((_, true)))
 }
 
 /// Ends the lease before its time.
 async fn end<C: Backend>(operation: &Operation<C>, held: Held) -> bool {
-    let end = async |connection: &mut C| lease::end(connection, &held).await;
-    is_still_ours(operation, operation.reach().ask(end).await)
+    ended(operation, async |connection| {
+        lease::end(connection, &held).await
+    })
+    .await
 }
 
 /// Lets a retry go on behind the finished steps.
 async fn give_back<C: Backend>(operation: &Operation<C>, held: Held) -> bool {
-    let give_back = async |connection: &mut C| lease::give_back(connection, &held).await;
-    is_still_ours(operation, operation.reach().ask(give_back).await)
+    ended(operation, async |connection| {
+        lease::give_back(connection, &held).await
+    })
+    .await
+}
+
+/// Leaves it to clients and to a reconciler.
+async fn leave<C: Backend>(operation: &Operation<C>, held: Held) -> bool {
+    ended(operation, async |connection| {
+        lease::leave(connection, &held).await
+    })
+    .await
 }
 
 /// Whether an end of ours has come in time. If the store is away, the lease ends in its time.
-fn is_still_ours<C: Backend>(
+async fn ended<C: Backend>(
     operation: &Operation<C>,
-    ended: Result<(Loan<C>, bool), Unreached>,
+    end: impl AsyncFn(&mut C) -> QueryResult<bool>,
 ) -> bool {
-    match ended {
+    match operation.reach().ask(end).await {
         Ok((_, ended)) => ended,
         Err(Unreached) => {
             tracing::warn!(endpoint = operation.endpoint, "a lease is left to run out");

@@ -9,8 +9,8 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::holding::Holding;
-use super::kept;
 use super::steps::Steps;
+use super::{attempt, heartbeat, kept};
 use crate::claim::{self, Ours, Patience, Settled};
 use crate::inflight::First;
 use crate::operation::{Chain, Keyed, Operation, Refusal};
@@ -48,17 +48,27 @@ pub(super) async fn settle<C: Backend>(
 ) -> Result<Claimed, Refusal> {
     let mut place = None;
     let mut is_refused = false;
-    for _ in 0..LOSSES {
+    let mut tries = 0;
+    loop {
         let held = Held {
             id: keyed.claim.id.row,
             owner: Uuid::new_v4(),
             length: lease.length,
         };
+        tries += 1;
+        if tries % LOSSES == 0 {
+            if is_refused {
+                return Err(Problem::store_unavailable().into());
+            }
+            // Somebody is at it, each time we look.
+            drop(place.take());
+            patience.pause(operation, keyed).await?;
+        }
         let tried = match claim::settle(operation, keyed, place.take(), patience).await? {
             Settled::Recorded(record) => return Ok(Claimed::Recorded(record)),
             Settled::Ours(ours) => pend(operation, keyed, lease, held, steps, ours).await?,
             Settled::Stale(state, first) if state.may_rerun(lease.unresolved) => {
-                take_over(operation, held, steps, &state, first).await?
+                take_over(operation, lease, held, steps, &state, first).await?
             }
             Settled::Stale(..) => return Err(operation.unresolved().into()),
         };
@@ -68,11 +78,6 @@ pub(super) async fn settle<C: Backend>(
             Tried::RolledBack(first) => (Some(first), true),
         };
     }
-    Err(match is_refused {
-        true => Problem::store_unavailable().into(),
-        // Somebody is at it, each time we look.
-        false => operation.in_flight(keyed),
-    })
 }
 
 /// Commits the pending row in the transaction of the claim. From then on others find it in the
@@ -129,6 +134,7 @@ async fn is_ours<C: Backend>(operation: &Operation<C>, held: Held) -> Result<boo
 
 async fn take_over<C: Backend>(
     operation: &Operation<C>,
+    lease: LeasePolicy,
     held: Held,
     steps: &Steps<C>,
     stale: &State,
@@ -137,13 +143,17 @@ async fn take_over<C: Backend>(
     let Some(owner) = stale.owner() else {
         return Err(operation.unresolved());
     };
-    let since = Instant::now();
-    let take = async |connection: &mut C| lease::take_over(connection, &held, owner).await;
-    let (connection, taken) = operation.reach().ask(take).await?;
+    let take = async |connection: &mut C| {
+        let since = Instant::now();
+        let taken = lease::take_over(connection, &held, lease.unresolved, owner).await?;
+        Ok((since, taken))
+    };
+    let (connection, (since, taken)) = operation.reach().ask(take).await?;
     drop(connection);
     match taken {
         Some(finished) => {
             operation.tell("taken over");
+            let finished = Some(finished.unwrap_or_default());
             let holding = hold(operation, held, since, steps, finished).await?;
             first.elsewhere();
             Ok(Tried::Ours(holding))
@@ -152,23 +162,31 @@ async fn take_over<C: Backend>(
     }
 }
 
-/// Lets the heartbeat keep the claim, and the steps begin.
+/// Lets the heartbeat keep the claim, and the steps begin. A claim that took so long to be answered that
+/// it may not be relied on any more is let go: nothing has been done under it.
 async fn hold<C: Backend>(
     operation: &Operation<C>,
     held: Held,
     since: Instant,
     steps: &Steps<C>,
-    finished: Option<String>,
+    taken_over: Option<String>,
 ) -> Result<Holding, Problem> {
-    match operation.settings.heart.keep(held, since) {
-        Ok(holding) => {
-            steps.begin(&holding, finished.as_deref());
-            Ok(holding)
+    if heartbeat::is_fresh(&held, since) {
+        match operation.settings.heart.keep(held, since) {
+            Ok(holding) => {
+                steps.begin(&holding, taken_over.as_deref());
+                return Ok(holding);
+            }
+            Err(error) => {
+                tracing::error!(endpoint = operation.endpoint, %error, "no thread for the heartbeat");
+            }
         }
-        Err(error) => {
-            tracing::error!(endpoint = operation.endpoint, %error, "no thread for the heartbeat");
-            super::attempt::let_go(operation, held).await;
-            Err(Problem::store_unavailable())
-        }
+    } else {
+        tracing::error!(
+            endpoint = operation.endpoint,
+            "a claim was answered too late"
+        );
     }
+    attempt::withdraw(operation, held, taken_over.is_none()).await;
+    Err(Problem::store_unavailable())
 }

@@ -5,7 +5,9 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use std::{io, thread};
 
 use tokio::sync::{mpsc, oneshot, watch};
@@ -16,13 +18,22 @@ use super::holding::{Holding, Word};
 use crate::operation::Chain;
 use crate::pool::ConnectionPool;
 use crate::store::Backend;
-use crate::store::lease::{Held, renew};
+use crate::store::lease::{Held, Renewal, renew};
 
 /// Parts of a lease: when it is renewed, and how long after that it is tried again.
 const RENEW_AFTER: f64 = 1.0 / 3.0;
 const TRY_AGAIN_AFTER: f64 = 1.0 / 12.0;
 /// The part of a lease that may pass without a renewal; in the rest of it the handler is dropped.
 const GIVE_UP_AFTER: f64 = 5.0 / 6.0;
+
+/// How long the database may take to renew a lease: others wait for the connection.
+const RENEWING: Duration = Duration::from_secs(1);
+const CONNECTING: Duration = Duration::from_secs(2);
+
+/// Whether a claim that was asked for at that time may still be relied on.
+pub(crate) fn is_fresh(held: &Held, since: Instant) -> bool {
+    since.elapsed() < held.length.mul_f64(GIVE_UP_AFTER)
+}
 
 /// The heartbeat of one process, started with its first claim.
 pub(crate) struct Heart<C> {
@@ -37,6 +48,8 @@ struct Beat {
     /// after this.
     since: Instant,
     word: watch::Sender<Word>,
+    /// Whether a transaction of ours keeps all others from writing.
+    writing: Arc<AtomicBool>,
     /// Ends when the claim is not ours any more, or should be left alone.
     alive: oneshot::Receiver<()>,
 }
@@ -57,16 +70,18 @@ impl<C: Backend> Heart<C> {
     pub(crate) fn keep(&self, held: Held, since: Instant) -> io::Result<Holding> {
         let (word, watched) = watch::channel(Word::Kept);
         let (alive, until_dropped) = oneshot::channel();
+        let writing = Arc::new(AtomicBool::new(false));
         let mut beat = Beat {
             held,
             since,
             word,
+            writing: Arc::clone(&writing),
             alive: until_dropped,
         };
         let mut beats = self.beats.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = &*beats {
             match sender.send(beat) {
-                Ok(()) => return Ok(Holding::new(held, watched, alive)),
+                Ok(()) => return Ok(Holding::new(held, watched, alive, writing)),
                 // The thread is gone, which only a panic can do. Another one takes its place.
                 Err(mpsc::error::SendError(unsent)) => beat = unsent,
             }
@@ -74,7 +89,7 @@ impl<C: Backend> Heart<C> {
         let sender = start(Arc::clone(&self.pool))?;
         let _first = sender.send(beat);
         *beats = Some(sender);
-        Ok(Holding::new(held, watched, alive))
+        Ok(Holding::new(held, watched, alive, writing))
     }
 }
 
@@ -119,12 +134,13 @@ impl<C: Backend> Line<C> {
             held,
             since,
             word,
+            writing,
             mut alive,
         } = beat;
         tokio::select! {
             biased;
             _ = &mut alive => {}
-            lost = self.renew_until_lost(held, since) => {
+            lost = self.renew_until_lost(held, since, &writing) => {
                 word.send_replace(lost);
                 // Kept open, so that the word is heard.
                 let _dropped = alive.await;
@@ -138,20 +154,34 @@ impl<C: Backend> Line<C> {
         }
     }
 
-    async fn renew_until_lost(self: &Rc<Self>, held: Held, mut since: Instant) -> Word {
+    async fn renew_until_lost(
+        self: &Rc<Self>,
+        held: Held,
+        mut since: Instant,
+        writing: &AtomicBool,
+    ) -> Word {
         let part = |part: f64| held.length.mul_f64(part);
         let mut next = since + part(RENEW_AFTER);
         loop {
             sleep_until(next).await;
             let give_up = since + part(GIVE_UP_AFTER);
             let asked = Instant::now();
+            if C::ONE_WRITER && writing.load(Ordering::SeqCst) {
+                // Nobody can take the claim over, and a renewal would wait for ourselves.
+                since = asked;
+                next = asked + part(TRY_AGAIN_AFTER);
+                continue;
+            }
             let left = give_up.saturating_duration_since(asked);
             match timeout(left, self.renewal(held)).await {
-                Ok(Ok(Ok(true))) => {
+                Ok(Ok(Ok(Renewal::Done))) => {
                     since = asked;
                     next = since + part(RENEW_AFTER);
                 }
-                Ok(Ok(Ok(false))) => return Word::Taken,
+                Ok(Ok(Ok(Renewal::Busy))) => {
+                    next = give_up.min(Instant::now() + part(TRY_AGAIN_AFTER));
+                }
+                Ok(Ok(Ok(Renewal::Taken))) => return Word::Taken,
                 Ok(Ok(Err(error))) => {
                     let error = Chain(&*error);
                     tracing::warn!(%error, "a lease could not be renewed yet");
@@ -166,26 +196,32 @@ impl<C: Backend> Line<C> {
     }
 
     /// In a task of its own: on SQLite a statement must not be dropped in the middle of it.
-    fn renewal(self: &Rc<Self>, held: Held) -> JoinHandle<Result<bool, Failure>> {
+    fn renewal(self: &Rc<Self>, held: Held) -> JoinHandle<Result<Renewal, Failure>> {
         let line = Rc::clone(self);
         spawn_local(async move { line.renew(held).await })
     }
 
-    async fn renew(&self, held: Held) -> Result<bool, Failure> {
+    async fn renew(&self, held: Held) -> Result<Renewal, Failure> {
         let mut line = self.connection.lock().await;
         let mut connection = match line.take() {
             Some(connection) => connection,
-            None => timeout(held.length.mul_f64(RENEW_AFTER), self.pool.dedicate()).await??,
+            None => self.connect().await?,
         };
         let renewal = renew(&mut connection, &held);
         let renewed = if C::NEEDS_UNWINDING {
             renewal.await?
         } else {
-            timeout(held.length.mul_f64(RENEW_AFTER / 2.0), renewal).await??
+            timeout(RENEWING, renewal).await??
         };
         // After an error it is closed.
         *line = Some(connection);
         Ok(renewed)
+    }
+
+    async fn connect(&self) -> Result<C, Failure> {
+        let mut connection = timeout(CONNECTING, self.pool.dedicate()).await??;
+        C::read_committed(&mut connection).await?;
+        Ok(connection)
     }
 }
 

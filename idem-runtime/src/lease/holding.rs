@@ -1,6 +1,7 @@
 //! A claim that is ours, and what is known of its lease while a handler runs under it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{oneshot, watch};
 
@@ -20,7 +21,7 @@ pub(crate) enum Word {
 /// A claim that is ours. Its lease is renewed until this is dropped.
 pub(crate) struct Holding {
     pub(crate) held: Held,
-    word: watch::Receiver<Word>,
+    watched: Watched,
     switch: Switch,
 }
 
@@ -35,14 +36,70 @@ impl Switch {
 
     /// Lets the heartbeat stop: the lease is neither renewed nor given up.
     pub(crate) fn off(&self) {
-        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(self.lock().take());
+    }
+
+    fn is_off(&self) -> bool {
+        self.lock().is_none()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<oneshot::Sender<()>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A lease as somebody sees it who works under it.
+#[derive(Clone)]
+pub(crate) struct Watched {
+    word: watch::Receiver<Word>,
+    switch: Switch,
+    /// Whether a transaction of ours keeps all others from writing, which is as good as a renewal.
+    writing: Arc<AtomicBool>,
+}
+
+impl Watched {
+    pub(crate) fn word(&self) -> Word {
+        match self.word.has_changed() {
+            // The heartbeat is gone, and nobody has stopped it.
+            Err(_) if !self.switch.is_off() && *self.word.borrow() == Word::Kept => Word::Unrenewed,
+            _ => *self.word.borrow(),
+        }
+    }
+
+    /// Says so, until the guard is dropped.
+    pub(crate) fn writing(&self) -> Writing {
+        self.writing.store(true, Ordering::SeqCst);
+        Writing(Arc::clone(&self.writing))
+    }
+}
+
+/// A transaction of ours that keeps all others from writing.
+pub(crate) struct Writing(Arc<AtomicBool>);
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
     }
 }
 
 impl Holding {
-    pub(crate) fn new(held: Held, word: watch::Receiver<Word>, alive: oneshot::Sender<()>) -> Self {
+    pub(crate) fn new(
+        held: Held,
+        word: watch::Receiver<Word>,
+        alive: oneshot::Sender<()>,
+        writing: Arc<AtomicBool>,
+    ) -> Self {
         let switch = Switch::new(alive);
-        Self { held, word, switch }
+        let watched = Watched {
+            word,
+            switch: switch.clone(),
+            writing,
+        };
+        Self {
+            held,
+            watched,
+            switch,
+        }
     }
 
     pub(crate) fn switch(&self) -> Switch {
@@ -50,20 +107,19 @@ impl Holding {
     }
 
     pub(crate) fn word(&self) -> Word {
-        *self.word.borrow()
+        self.watched.word()
     }
 
-    pub(crate) fn watch(&self) -> watch::Receiver<Word> {
-        self.word.clone()
+    pub(crate) fn watched(&self) -> Watched {
+        self.watched.clone()
     }
 
     /// Waits until the lease is lost, or about to be.
-    pub(crate) async fn lost(&self) -> Word {
-        let mut word = self.word.clone();
-        match word.wait_for(|word| *word != Word::Kept).await {
-            Ok(word) => *word,
-            // The heartbeat was stopped.
-            Err(_) => std::future::pending().await,
+    pub(crate) async fn lost(&self) {
+        let mut word = self.watched.word.clone();
+        let waited = word.wait_for(|word| *word != Word::Kept).await.map(drop);
+        if waited.is_err() && self.switch.is_off() {
+            std::future::pending::<()>().await;
         }
     }
 }

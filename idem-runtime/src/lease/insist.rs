@@ -6,10 +6,9 @@
 use std::time::Duration;
 
 use diesel::QueryResult;
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::holding::Word;
+use super::holding::{Watched, Word};
 use crate::idempotency::Settings;
 use crate::reach::{Reach, Unreached};
 use crate::store::Backend;
@@ -24,7 +23,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 pub(super) async fn insist<C: Backend, T>(
     settings: &Settings<C>,
     endpoint: &str,
-    (held, word): (Held, watch::Receiver<Word>),
+    (held, watched): (Held, Watched),
     question: impl AsyncFn(&mut C) -> QueryResult<T>,
 ) -> Result<T, Unreached> {
     let until = Instant::now() + held.length;
@@ -32,7 +31,7 @@ pub(super) async fn insist<C: Backend, T>(
     loop {
         match Reach::new(settings, endpoint).ask(&question).await {
             Ok((_, answer)) => return Ok(answer),
-            Err(unreached) if *word.borrow() != Word::Kept || Instant::now() >= until => {
+            Err(unreached) if watched.word() != Word::Kept || Instant::now() >= until => {
                 return Err(unreached);
             }
             Err(_) => sleep(pause).await,

@@ -15,12 +15,11 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::watch;
 
 pub use error::StepError;
 pub(crate) use log::{Finished, finished};
 
-use super::holding::{Holding, Word};
+use super::holding::{Holding, Watched, Word};
 use super::insist::insist;
 use crate::idempotency::Settings;
 use crate::key::IdempotencyKey;
@@ -46,7 +45,9 @@ struct Inner<C> {
 /// One run of the handler, under its claim.
 struct Run {
     held: Held,
-    word: watch::Receiver<Word>,
+    watched: Watched,
+    /// Whether it is the first run under this claim.
+    is_new: bool,
     log: Log,
     /// What is for good.
     fault: Option<Fault>,
@@ -65,6 +66,16 @@ pub(super) enum Fault {
     Unavailable,
     /// A step is wrong in itself, or its transaction failed.
     Failed,
+}
+
+/// What a run has found of its steps.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) fault: Option<Fault>,
+    /// A finished step that it has not asked for.
+    pub(super) left_out: Option<String>,
+    /// Whether this is the first run, and has begun no step.
+    pub(super) is_untouched: bool,
 }
 
 impl<C> Clone for Steps<C> {
@@ -116,14 +127,17 @@ impl<C: Backend> Steps<C> {
         T: Serialize + DeserializeOwned,
         E: From<StepError>,
     {
-        let step = match self.ask(name)? {
+        let mut step = match self.ask(name)? {
             Turn::Finished(value) => return Ok(value),
             Turn::Ours(step) => step,
         };
         let value = call(self.0.key.derive(name)).await?;
         let line = self.line(name, &value)?;
-        self.remember(name, &line).await?;
-        step.finished();
+        step.is_being_written = true;
+        let remembered = self.remember(name, &line).await;
+        step.is_being_written = false;
+        remembered?;
+        step.finished(&line);
         Ok(value)
     }
 
@@ -133,8 +147,10 @@ impl<C: Backend> Steps<C> {
         let Some(run) = run.as_mut() else {
             return Err(StepError::NotRunning);
         };
-        if *run.word.borrow() != Word::Kept {
-            return Err(run.blame(Fault::Lost, StepError::Lost));
+        match run.watched.word() {
+            Word::Kept => {}
+            Word::Taken => return Err(run.blame(Fault::Lost, StepError::Lost)),
+            Word::Unrenewed => return Err(run.blame(Fault::Unavailable, StepError::Unavailable)),
         }
         // Once these have happened, no later step may go on as if they had not.
         match run.fault {
@@ -147,7 +163,10 @@ impl<C: Backend> Steps<C> {
                 Ok(value) => Ok(Turn::Finished(value)),
                 Err(source) => Err(StepError::unreadable(name, source)),
             },
-            Asked::New => Ok(Turn::Ours(Step { steps: self })),
+            Asked::New => Ok(Turn::Ours(Step {
+                steps: self,
+                is_being_written: false,
+            })),
         });
         asked.map_err(|error| {
             tracing::error!(endpoint = self.0.endpoint, %error, "a step is refused");
@@ -164,7 +183,8 @@ impl<C: Backend> Steps<C> {
         let line = log::line(name, value)
             .map_err(|source| self.fail(name, StepError::unserializable(name, source)))?;
         let limit = self.0.limit;
-        if line.len() > limit {
+        let size = |run: &Run| run.log.size_with(&line);
+        if self.0.run.borrow().as_ref().map_or(0, size) > limit {
             let step = name.to_owned();
             return Err(self.fail(name, StepError::TooLarge { step, limit }));
         }
@@ -173,9 +193,9 @@ impl<C: Backend> Steps<C> {
 
     /// Writes a finished step by itself. As long as the lease lasts the store may come back.
     async fn remember(&self, name: &str, line: &str) -> Result<(), StepError> {
-        let (held, word) = self.run()?;
+        let lease = self.run()?;
+        let held = lease.0;
         let finish = async |connection: &mut C| lease::finish_step(connection, &held, line).await;
-        let lease = (held, word);
         match insist(&self.0.settings, &self.0.endpoint, lease, finish).await {
             Ok(true) => Ok(()),
             Ok(false) => Err(self.blame(Fault::Lost, StepError::Lost)),
@@ -190,10 +210,10 @@ impl<C: Backend> Steps<C> {
         }
     }
 
-    fn run(&self) -> Result<(Held, watch::Receiver<Word>), StepError> {
+    fn run(&self) -> Result<(Held, Watched), StepError> {
         let run = self.0.run.borrow();
         let run = run.as_ref().ok_or(StepError::NotRunning)?;
-        Ok((run.held, run.word.clone()))
+        Ok((run.held, run.watched.clone()))
     }
 
     fn blame(&self, fault: Fault, error: StepError) -> StepError {
@@ -228,32 +248,28 @@ impl<C: Backend> Steps<C> {
         }))
     }
 
-    /// The claim is ours, and these steps are finished.
-    pub(super) fn begin(&self, holding: &Holding, finished: Option<&str>) {
+    /// The claim is ours. If it was taken over, these steps are finished.
+    pub(super) fn begin(&self, holding: &Holding, taken_over: Option<&str>) {
         self.0.run.replace(Some(Run {
+            is_new: taken_over.is_none(),
             held: holding.held,
-            word: holding.watch(),
-            log: Log::read(finished.unwrap_or_default()),
+            watched: holding.watched(),
+            log: Log::read(taken_over.unwrap_or_default()),
             fault: None,
             failed: Vec::new(),
         }));
     }
 
-    /// The run is over: what it found, and whether it has asked for all that was finished.
-    pub(super) fn end(&self) -> Option<Fault> {
-        let run = self.0.run.take()?;
+    /// The run is over.
+    pub(super) fn end(&self) -> Found {
+        let Some(run) = self.0.run.take() else {
+            return Found::default();
+        };
         let failed = (!run.failed.is_empty()).then_some(Fault::Failed);
-        let fault = run.fault.or(failed);
-        match run.log.left_out() {
-            Some(step) if fault.is_none() => {
-                tracing::error!(
-                    endpoint = self.0.endpoint,
-                    step,
-                    "a finished step was not asked for"
-                );
-                Some(Fault::Changed)
-            }
-            _ => fault,
+        Found {
+            fault: run.fault.or(failed),
+            left_out: run.log.left_out().map(str::to_owned),
+            is_untouched: run.is_new && run.log.is_untouched(),
         }
     }
 }
@@ -276,15 +292,17 @@ enum Turn<'a, T, C> {
     Ours(Step<'a, C>),
 }
 
-/// The turn to do a step. Dropping it says that nothing of it is finished.
+/// The turn to do a step. Dropping it says that nothing of it is finished, or, while it is being written,
+/// that nobody knows.
 struct Step<'a, C> {
     steps: &'a Steps<C>,
+    is_being_written: bool,
 }
 
 impl<C> Step<'_, C> {
-    fn finished(self) {
+    fn finished(self, line: &str) {
         if let Some(Run { log, failed, .. }) = self.steps.0.run.borrow_mut().as_mut()
-            && let Some(step) = log.finish()
+            && let Some(step) = log.finish(line)
         {
             failed.retain(|failed| failed != step);
         }
@@ -295,6 +313,9 @@ impl<C> Drop for Step<'_, C> {
     fn drop(&mut self) {
         if let Some(run) = self.steps.0.run.borrow_mut().as_mut() {
             run.log.leave();
+            if self.is_being_written {
+                run.fault.get_or_insert(Fault::Unavailable);
+            }
         }
     }
 }

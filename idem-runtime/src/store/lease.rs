@@ -19,7 +19,7 @@ use super::{Claim, CommitError, Store};
 use crate::policy::Unresolved;
 use crate::response::StoredResponse;
 
-pub(crate) use unresolved::{Duty, UnresolvedRow, due, release, settle, unresolved};
+pub(crate) use unresolved::{Duty, Seen, UnresolvedRow, due, release, settle, unresolved};
 
 /// What lease mode asks of a backend.
 pub trait Leases: Store {
@@ -28,6 +28,10 @@ pub trait Leases: Store {
         connection: &mut Self,
         pending: Pending,
     ) -> impl Future<Output = Result<(), CommitError>>;
+
+    /// Makes the statements that commit by themselves on this connection READ COMMITTED, whatever the
+    /// database's default: each is about one row, and knows whose it is.
+    fn read_committed(connection: &mut Self) -> impl Future<Output = QueryResult<()>>;
 
     /// Runs one statement, in the open transaction or by itself, and says how many rows it changed.
     fn execute(
@@ -167,10 +171,7 @@ pub(crate) fn pending(
         ", ",
         Piece::later(held.length),
         ", ",
-        match rule {
-            Unresolved::Hold => "'hold'",
-            Unresolved::Rerun => "'rerun'",
-        },
+        literal(rule),
         ", ",
         request.map_or(NULL, Piece::Bytes),
         ")",
@@ -179,6 +180,13 @@ pub(crate) fn pending(
         id: held.id,
         insert,
         over_expired,
+    }
+}
+
+fn literal(rule: Unresolved) -> &'static str {
+    match rule {
+        Unresolved::Hold => "'hold'",
+        Unresolved::Rerun => "'rerun'",
     }
 }
 
@@ -206,10 +214,12 @@ fn ended(id: [u8; 16], owner: [u8; 16]) -> Statement {
 }
 
 /// Makes a claim that has run out ours, and gives what its steps have left. What its former owner
-/// commits later finds another owner; what it has committed until now is seen.
+/// commits later finds another owner; what it has committed until now is seen. From now on our rule is
+/// the row's: that somebody has released it was for this once.
 pub(crate) async fn take_over<C: Leases>(
     connection: &mut C,
     held: &Held,
+    rule: Unresolved,
     stale: [u8; 16],
 ) -> QueryResult<Option<Option<String>>> {
     // Whoever has the row locked at this moment is working on it, and is not waited for.
@@ -223,6 +233,8 @@ pub(crate) async fn take_over<C: Leases>(
         held.owner,
         ", lease_expires_at = ",
         Piece::later(held.length),
+        ", unresolved = ",
+        literal(rule),
         " WHERE id",
         Piece::OneOf(free),
         " RETURNING steps",
@@ -230,14 +242,39 @@ pub(crate) async fn take_over<C: Leases>(
     Ok(C::steps(connection, StepsQuery(take)).await?.pop())
 }
 
-/// Trusts the claim anew, from now on.
-pub(crate) async fn renew<C: Leases>(connection: &mut C, held: &Held) -> QueryResult<bool> {
+/// What a renewal has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Renewal {
+    /// The claim is trusted anew.
+    Done,
+    /// It is ours, and its row is locked at this moment, by a step of ours that commits.
+    Busy,
+    /// Somebody else has it, or it is over.
+    Taken,
+}
+
+/// Trusts the claim anew, from now on. Waits for nobody: it shares its connection with the renewals of
+/// others.
+pub(crate) async fn renew<C: Leases>(connection: &mut C, held: &Held) -> QueryResult<Renewal> {
+    let unlocked = statement![
+        "SELECT id FROM idempotency_keys",
+        held_by(held),
+        Piece::SkipLocked
+    ];
     let renew = statement![
         "UPDATE idempotency_keys SET lease_expires_at = ",
         Piece::later(held.length),
-        held_by(held),
+        " WHERE id",
+        Piece::OneOf(unlocked),
     ];
-    changed(C::execute(connection, renew).await)
+    if changed(C::execute(connection, renew).await)? {
+        return Ok(Renewal::Done);
+    }
+    let found = state(connection, held.id).await?;
+    Ok(match found {
+        Some(state) if state.is_of(held) && state.is_pending() => Renewal::Busy,
+        _ => Renewal::Taken,
+    })
 }
 
 /// Writes the response, and with that ends the claim.
@@ -268,7 +305,7 @@ fn recorded(response: &StoredResponse, retain: Duration) -> Statement {
     ]
 }
 
-/// Adds a finished step by itself.
+/// Adds a finished step by itself. Whoever finishes a step is alive: the claim is trusted anew.
 pub(crate) async fn finish_step<C: Leases>(
     connection: &mut C,
     held: &Held,
@@ -291,6 +328,8 @@ fn step(held: &Held, line: &str) -> Statement {
     statement![
         "UPDATE idempotency_keys SET steps = coalesce(steps, '') || ",
         Piece::Text(line.into()),
+        ", lease_expires_at = ",
+        Piece::later(held.length),
         held_by(held),
     ]
 }
@@ -307,12 +346,12 @@ pub(crate) async fn steps<C: Leases>(
         .flatten())
 }
 
-/// Forgets a claim of which nothing is left: no finished step, no request to be run again.
+/// Forgets a claim of which no step is finished.
 pub(crate) async fn forget<C: Leases>(connection: &mut C, held: &Held) -> QueryResult<bool> {
     let forget = statement![
         "DELETE FROM idempotency_keys",
         held_by(held),
-        " AND steps IS NULL AND request IS NULL",
+        " AND steps IS NULL",
     ];
     changed(C::execute(connection, forget).await)
 }
@@ -325,10 +364,17 @@ pub(crate) async fn end<C: Leases>(connection: &mut C, held: &Held) -> QueryResu
 }
 
 /// Ends the lease before its time, and says that the operation may be run again behind its finished
-/// steps.
+/// steps, once, if somebody asks for it.
 pub(crate) async fn give_back<C: Leases>(connection: &mut C, held: &Held) -> QueryResult<bool> {
-    let give_back = statement![ended_now(), ", unresolved = 'released'", held_by(held)];
+    let released = ", unresolved = 'released', request = NULL";
+    let give_back = statement![ended_now(), released, held_by(held)];
     changed(C::execute(connection, give_back).await)
+}
+
+/// Ends the lease before its time, and leaves the operation to clients and to a reconciler.
+pub(crate) async fn leave<C: Leases>(connection: &mut C, held: &Held) -> QueryResult<bool> {
+    let leave = statement![ended_now(), ", request = NULL", held_by(held)];
+    changed(C::execute(connection, leave).await)
 }
 
 fn ended_now() -> Statement {

@@ -46,6 +46,9 @@ pub trait Store: AsyncConnection + Sized + 'static {
     /// Whether transactions have a choice of isolation levels.
     const ISOLATION: bool;
 
+    /// Whether whoever writes keeps all others from writing until the end of the transaction.
+    const ONE_WRITER: bool;
+
     /// The isolation of a step's transaction in lease mode. Its last statement must see an owner that has
     /// changed since its first one, and must not fail because the lease was renewed.
     const STEP_ISOLATION: Option<Isolation>;

@@ -27,6 +27,8 @@ impl Store for AsyncPgConnection {
 
     const ISOLATION: bool = true;
 
+    const ONE_WRITER: bool = false;
+
     const STEP_ISOLATION: Option<Isolation> = Some(Isolation::ReadCommitted);
 
     const NEEDS_UNWINDING: bool = false;

@@ -24,6 +24,8 @@ impl Store for SyncConnectionWrapper<SqliteConnection> {
 
     const ISOLATION: bool = false;
 
+    const ONE_WRITER: bool = true;
+
     const STEP_ISOLATION: Option<Isolation> = None;
 
     const NEEDS_UNWINDING: bool = true;

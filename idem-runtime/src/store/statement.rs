@@ -24,6 +24,8 @@ pub trait Dialect: Backend {
     const SINCE: (&'static str, &'static str);
     /// Around 16 bytes: an id.
     const ID: (&'static str, &'static str);
+    /// Around a time: a number that no other time of a row has.
+    const EXACT: (&'static str, &'static str);
     /// Around an id: its 16 bytes.
     const BYTES_OF_ID: (&'static str, &'static str);
     /// Around a query for ids, behind a column: is one of them.
@@ -46,6 +48,8 @@ pub(super) enum Piece {
     Later(Statement),
     /// Milliseconds since the time in this column.
     Since(&'static str),
+    /// The time in this column, as a number to be compared.
+    Exact(&'static str),
     Id([u8; 16]),
     /// The bytes of the id in this column.
     BytesOfId(&'static str),
@@ -127,6 +131,7 @@ fn walk<'b, DB: Dialect>(piece: &'b Piece, out: &mut AstPass<'_, 'b, DB>) -> Que
             out.push_sql(DB::LATER.1);
         }
         Piece::Since(column) => around(DB::SINCE, column, out),
+        Piece::Exact(column) => around(DB::EXACT, column, out),
         Piece::Id(id) => {
             out.push_sql(DB::ID.0);
             DB::bind_bytes(out, id)?;
@@ -201,6 +206,7 @@ query!(UnresolvedQuery: (
     Nullable<Text>,
     Nullable<Text>,
     Nullable<Binary>,
+    BigInt,
     BigInt,
     BigInt,
 ));

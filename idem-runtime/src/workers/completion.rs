@@ -14,7 +14,7 @@ use actix_web::dev::{AppConfig, Service, ServiceFactory, ServiceResponse};
 use tokio::sync::Semaphore;
 
 use super::reconcile::due;
-use super::{BATCH, Worker};
+use super::{BATCH, Stopping, UnresolvedOperation, Worker};
 use crate::idempotency::Idempotency;
 use crate::store::Backend;
 use crate::store::lease::Duty;
@@ -34,7 +34,7 @@ impl<C: Backend> Idempotency<C> {
     /// Outside of an actix runtime, such as that of `#[actix_web::main]`.
     pub fn spawn_completion<F, I, S, B>(&self, app: F) -> Worker
     where
-        F: FnOnce() -> I + 'static,
+        F: Fn() -> I + 'static,
         I: IntoServiceFactory<S, Request> + 'static,
         S: ServiceFactory<
                 Request,
@@ -47,13 +47,13 @@ impl<C: Backend> Idempotency<C> {
         B: MessageBody + 'static,
     {
         let settings = Arc::clone(self.settings());
-        let mut app = Some(app);
-        let mut service: Option<Rc<S::Service>> = None;
         let places = Arc::new(Semaphore::new(BATCH as usize));
-        Worker::start(settings.worker_interval, async move |_| {
-            if let Some(app) = app.take() {
-                let factory = app().into_factory();
-                match factory.new_service(AppConfig::default()).await {
+        let all_places = Arc::clone(&places);
+        let interval = settings.worker_interval;
+        let mut service: Option<Rc<S::Service>> = None;
+        let turn = async move |_: &Stopping| {
+            if service.is_none() {
+                match app().into_factory().new_service(AppConfig::default()).await {
                     Ok(made) => service = Some(Rc::new(made)),
                     Err(error) => tracing::error!(?error, "the application could not be made"),
                 }
@@ -66,26 +66,40 @@ impl<C: Backend> Idempotency<C> {
                 return;
             };
             for operation in due {
-                let Some(kept) = operation.request() else {
-                    tracing::error!(endpoint = operation.endpoint(), "a kept request is damaged");
-                    continue;
-                };
-                let request = kept.to_request(operation.key().scope(), operation.key().as_str());
                 let Ok(place) = Arc::clone(&places).acquire_owned().await else {
                     return;
                 };
                 let service = Rc::clone(service);
                 actix_web::rt::spawn(async move {
                     let _place = place;
-                    let endpoint = operation.endpoint();
-                    match service.call(request).await {
-                        Ok(response) => {
-                            tracing::info!(endpoint, status = %response.status(), "resumed");
-                        }
-                        Err(error) => tracing::error!(endpoint, %error, "resumed in vain"),
-                    }
+                    complete(&*service, &operation).await;
                 });
             }
-        })
+        };
+        let under_way = async move {
+            let _all = all_places.acquire_many(BATCH).await;
+        };
+        Worker::start(interval, turn, under_way)
+    }
+}
+
+/// Sends one kept request through the application.
+async fn complete<S, B>(service: &S, operation: &UnresolvedOperation)
+where
+    S: Service<Request, Response = ServiceResponse<B>, Error = actix_web::Error>,
+{
+    let endpoint = operation.endpoint();
+    let Some(kept) = operation.request() else {
+        tracing::error!(endpoint, "a kept request is damaged");
+        return;
+    };
+    let key = operation.key();
+    let request = kept.to_request(key.scope(), key.as_str());
+    match service.call(request).await {
+        Ok(response) if response.status().as_u16() < 400 => {
+            tracing::info!(endpoint, status = %response.status(), "resumed");
+        }
+        Ok(response) => tracing::warn!(endpoint, status = %response.status(), "resumed in vain"),
+        Err(error) => tracing::error!(endpoint, %error, "resumed in vain"),
     }
 }

@@ -8,8 +8,11 @@ mod maintenance;
 mod reconcile;
 mod unresolved;
 
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
@@ -37,15 +40,24 @@ impl Worker {
         }
     }
 
-    /// Starts one on the actix runtime of this thread, which takes its turns at about this interval.
-    fn start(interval: Duration, mut turn: impl AsyncFnMut(&Stopping) + 'static) -> Self {
+    /// Starts one on the actix runtime of this thread, which takes its turns at about this interval, also
+    /// after one that panicked. When it is stopped, it waits for what is still under way.
+    fn start(
+        interval: Duration,
+        mut turn: impl AsyncFnMut(&Stopping) + 'static,
+        under_way: impl Future<Output = ()> + 'static,
+    ) -> Self {
         let (stop, stopping) = watch::channel(false);
         let mut stopping = Stopping(stopping);
         let task = actix_web::rt::spawn(async move {
             while !stopping.is_stopped() {
-                turn(&stopping).await;
+                let turn = AssertUnwindSafe(turn(&stopping));
+                if turn.catch_unwind().await.is_err() {
+                    tracing::error!("a turn of a background worker panicked");
+                }
                 stopping.pause(spread(interval)).await;
             }
+            under_way.await;
         });
         Self { stop, task }
     }

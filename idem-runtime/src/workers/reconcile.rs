@@ -3,6 +3,7 @@
 //!
 //! No SQL.
 
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use super::{BATCH, Stopping, UnresolvedOperation, Worker};
 use crate::idempotency::{Idempotency, Settings};
 use crate::policy::policies;
 use crate::reach::{Reach, Unreached};
-use crate::response::{StoredResponse, written};
+use crate::response::{StoredResponse, UNREPLAYED, written};
 use crate::store::lease::Duty;
 use crate::store::{Backend, lease};
 use crate::supervise::{Ran, supervise};
@@ -79,7 +80,7 @@ pub struct RecordedResponse {
 }
 
 impl RecordedResponse {
-    /// One with this status, without a body.
+    /// One with this status, without a body. It must be a final one: 200 or above.
     #[must_use]
     pub fn new(status: StatusCode) -> Self {
         Self {
@@ -89,7 +90,7 @@ impl RecordedResponse {
         }
     }
 
-    /// Adds a header.
+    /// Adds a header. Those that no replay has, such as `Set-Cookie`, are left out.
     #[must_use]
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
@@ -115,21 +116,22 @@ impl RecordedResponse {
     }
 
     fn stored(self) -> StoredResponse {
+        let unreplayed = UNREPLAYED.map(HeaderName::from_static);
         let mut response = HttpResponse::new(self.status);
         for (name, value) in self.headers {
             response.headers_mut().append(name, value);
         }
         StoredResponse {
             status: self.status.as_u16(),
-            headers: written(response.headers(), &[]),
+            headers: written(response.headers(), &unreplayed),
             body: self.body,
         }
     }
 }
 
-/// Settles an unresolved operation. It says `false` where that was not to be done any more: a retry
-/// has taken the operation over, its late owner has renewed its lease or recorded a response, or somebody
-/// else has settled it.
+/// Settles an unresolved operation as it was seen. It says `false` where that was not to be done any
+/// more: a retry has taken the operation over, its late owner has renewed its lease or recorded a response,
+/// or somebody else has settled it.
 ///
 /// The response is honoured for `retain` from now on.
 ///
@@ -143,12 +145,15 @@ pub async fn settle<C: Backend>(
     verdict: Verdict,
     retain: Duration,
 ) -> QueryResult<bool> {
-    let (id, owner) = (operation.id, operation.owner);
     match verdict {
-        Verdict::Completed(response) => {
-            lease::settle(connection, id, owner, &response.stored(), retain).await
+        Verdict::Completed(response) if response.status.is_informational() => {
+            tracing::error!("a response with an informational status settles nothing");
+            Ok(false)
         }
-        Verdict::Released => lease::release(connection, id, owner).await,
+        Verdict::Completed(response) => {
+            lease::settle(connection, operation.seen, &response.stored(), retain).await
+        }
+        Verdict::Released => lease::release(connection, operation.seen).await,
         Verdict::Unknown => Ok(false),
     }
 }
@@ -164,11 +169,13 @@ impl<C: Backend> Idempotency<C> {
     /// Outside of an actix runtime, such as that of `#[actix_web::main]`.
     pub fn spawn_reconciler(&self, reconciler: impl Reconciler) -> Worker {
         let settings = Arc::clone(self.settings());
-        Worker::start(settings.worker_interval, async move |stopping| {
+        let interval = settings.worker_interval;
+        let turn = async move |stopping: &Stopping| {
             if let Err(Unreached) = turn(&settings, &reconciler, stopping).await {
                 tracing::warn!("the reconciler's turn is put off");
             }
-        })
+        };
+        Worker::start(interval, turn, ready(()))
     }
 }
 
@@ -202,7 +209,9 @@ async fn offer<C: Backend>(
 ) -> Result<(), Unreached> {
     let endpoint = operation.endpoint();
     let deadline = Instant::now() + TIMEOUT;
-    let verdict = match supervise(deadline, reconciler.reconcile(operation)).await {
+    // Also what makes the future may panic.
+    let reconciling = async { reconciler.reconcile(operation).await };
+    let verdict = match supervise(deadline, reconciling).await {
         Ran::Finished(verdict) => verdict,
         Ran::Panicked => {
             tracing::error!(endpoint, "the reconciler panicked");

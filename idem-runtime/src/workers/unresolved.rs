@@ -12,15 +12,14 @@ use crate::key::IdempotencyKey;
 use crate::lease::{Finished, KeptRequest, finished};
 use crate::policy::Unresolved;
 use crate::scope::OperationId;
-use crate::store::lease::UnresolvedRow;
+use crate::store::lease::{Seen, UnresolvedRow};
 use crate::store::{Backend, lease};
 
 /// An operation in lease mode of which nobody knows how it ended.
 ///
 /// Its `Debug` form names neither key nor scope.
 pub struct UnresolvedOperation {
-    pub(super) id: [u8; 16],
-    pub(super) owner: [u8; 16],
+    pub(super) seen: Seen,
     key: IdempotencyKey,
     endpoint: String,
     rule: Unresolved,
@@ -46,8 +45,11 @@ impl UnresolvedOperation {
     pub(super) fn new(row: UnresolvedRow) -> Option<Self> {
         let rule = row.rule();
         Some(Self {
-            id: OperationId::new(&row.scope, &row.key).row,
-            owner: row.owner.as_deref()?.try_into().ok()?,
+            seen: Seen {
+                id: OperationId::new(&row.scope, &row.key).row,
+                owner: row.owner.as_deref()?.try_into().ok()?,
+                lease: row.lease,
+            },
             key: IdempotencyKey {
                 key: Arc::from(row.key),
                 scope: Arc::from(row.scope),
@@ -59,6 +61,24 @@ impl UnresolvedOperation {
             steps: finished(&row.steps.unwrap_or_default()).collect(),
             request: row.request.as_deref().and_then(KeptRequest::read),
         })
+    }
+
+    /// One that no row stands for.
+    pub(crate) fn of_nothing(endpoint: &str, key: IdempotencyKey) -> Self {
+        Self {
+            seen: Seen {
+                id: OperationId::new(&key.scope, &key.key).row,
+                owner: [0; 16],
+                lease: 0,
+            },
+            key,
+            endpoint: endpoint.to_owned(),
+            rule: Unresolved::Hold,
+            attempts: 1,
+            unresolved_for: Duration::ZERO,
+            steps: Vec::new(),
+            request: None,
+        }
     }
 
     /// Method and route of the endpoint that ran it.

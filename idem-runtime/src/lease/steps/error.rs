@@ -31,6 +31,16 @@ pub enum StepError {
         /// The step that was running.
         running: String,
     },
+    /// An earlier step of this run was begun and is not finished. A failure that the handler goes on from is
+    /// a result: return it as one from within the step, so that a later run goes on from the same.
+    #[error("the step `{step}` was asked for behind `{unfinished}`, which is not finished")]
+    #[non_exhaustive]
+    Unfinished {
+        /// The step that was asked for.
+        step: String,
+        /// The step that is not finished.
+        unfinished: String,
+    },
     /// An earlier run of this operation has finished another step at this place: the handler's code has
     /// changed in between. The operation stays unresolved.
     #[error("the step `{step}` was asked for where an earlier run had finished `{finished}`")]
@@ -60,8 +70,8 @@ pub enum StepError {
         /// What is wrong with it.
         source: serde_json::Error,
     },
-    /// The result is too long to be remembered. What the step did outside has happened.
-    #[error("the result of the step `{step}` has more than {limit} bytes")]
+    /// The results of all steps together are too long to be remembered. What the step did outside has happened.
+    #[error("with the step `{step}` the results have more than {limit} bytes")]
     #[non_exhaustive]
     TooLarge {
         /// The step.
@@ -113,7 +123,7 @@ impl StepError {
     fn problem(&self) -> Problem {
         match self {
             Self::Unavailable => Problem::store_unavailable(),
-            Self::Changed { .. } | Self::Unreadable { .. } => Problem::unresolved(),
+            Self::Changed { .. } | Self::Unreadable { .. } => Problem::changed(),
             Self::Lost => Problem::in_flight(),
             _ => Problem::handler_failed().in_lease_mode(),
         }

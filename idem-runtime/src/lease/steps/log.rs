@@ -42,6 +42,10 @@ pub(super) struct Log {
     /// Finished, and asked for.
     behind: Vec<String>,
     running: Option<String>,
+    /// Begun by this run, and left unfinished.
+    failed: Option<String>,
+    /// The bytes of all that is finished.
+    size: usize,
 }
 
 /// What a run that asks for a step is told.
@@ -57,6 +61,8 @@ impl Log {
             ahead: finished(text).collect(),
             behind: Vec::new(),
             running: None,
+            failed: None,
+            size: text.len(),
         }
     }
 
@@ -65,6 +71,14 @@ impl Log {
             return Err(StepError::Overlapping {
                 step: name.to_owned(),
                 running: running.clone(),
+            });
+        }
+        if let Some(failed) = &self.failed
+            && failed != name
+        {
+            return Err(StepError::Unfinished {
+                step: name.to_owned(),
+                unfinished: failed.clone(),
             });
         }
         if self.behind.iter().any(|behind| behind == name) {
@@ -86,22 +100,36 @@ impl Log {
                 Err(error)
             }
             None => {
+                self.failed = None;
                 self.running = Some(name.to_owned());
                 Ok(Asked::New)
             }
         }
     }
 
+    /// How long this line would make it.
+    pub(super) fn size_with(&self, line: &str) -> usize {
+        self.size + line.len()
+    }
+
     /// The running step is finished; its name.
-    pub(super) fn finish(&mut self) -> Option<&str> {
+    pub(super) fn finish(&mut self, line: &str) -> Option<&str> {
         let step = self.running.take()?;
+        self.size += line.len();
         self.behind.push(step);
         self.behind.last().map(String::as_str)
     }
 
     /// The running step is not finished.
     pub(super) fn leave(&mut self) {
-        self.running = None;
+        if let Some(running) = self.running.take() {
+            self.failed = Some(running);
+        }
+    }
+
+    /// Whether anything was begun that is not finished, or is finished.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.size == 0 && self.failed.is_none() && self.running.is_none()
     }
 
     /// A step that an earlier run has finished and this one never asked for.
@@ -162,7 +190,7 @@ mod tests {
         ));
         log.leave();
         assert!(matches!(log.ask("mail"), Ok(Asked::New)));
-        log.finish();
+        log.finish("");
         assert!(matches!(log.ask("mail"), Err(StepError::Repeated { .. })));
     }
 
@@ -171,5 +199,21 @@ mod tests {
         let mut log = log(&["charge", "charge", "order"]);
         assert!(log.ask("charge").is_ok());
         assert!(matches!(log.ask("order"), Ok(Asked::Finished(_))));
+    }
+
+    #[test]
+    fn a_step_that_was_left_unfinished_is_not_passed_by() {
+        let mut log = log(&[]);
+        assert!(log.is_untouched());
+        assert!(log.ask("score").is_ok());
+        log.leave();
+        assert!(!log.is_untouched());
+        assert!(matches!(
+            log.ask("charge"),
+            Err(StepError::Unfinished { .. })
+        ));
+        assert!(matches!(log.ask("score"), Ok(Asked::New)));
+        log.finish("line");
+        assert!(matches!(log.ask("charge"), Ok(Asked::New)));
     }
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{Fault, StepError, Steps, Turn, finished, insist};
+use crate::lease::holding::Writing;
 use crate::operation::Chain;
 use crate::pool::Loan;
 use crate::store::lease;
@@ -18,6 +19,7 @@ use crate::store::{Backend, CommitError};
 struct Open<C: Backend> {
     connection: Loan<C>,
     canceller: Option<C::Canceller>,
+    _writing: Writing,
 }
 
 impl<C: Backend> Drop for Open<C> {
@@ -47,7 +49,7 @@ impl<C: Backend> Steps<C> {
         T: Serialize + DeserializeOwned,
         E: From<StepError>,
     {
-        let step = match self.ask(name)? {
+        let mut step = match self.ask(name)? {
             Turn::Finished(value) => return Ok(value),
             Turn::Ours(step) => step,
         };
@@ -66,17 +68,22 @@ impl<C: Backend> Steps<C> {
                 return Err(error.into());
             }
         };
-        self.commit(name, &line, open).await?;
-        step.finished();
+        step.is_being_written = true;
+        let committed = self.commit(name, &line, open).await;
+        step.is_being_written = false;
+        committed?;
+        step.finished(&line);
         Ok(value)
     }
 
     async fn open(&self) -> Result<Open<C>, StepError> {
+        let (_, watched) = self.run()?;
         let begin = async |connection: &mut C| C::begin(connection, C::STEP_ISOLATION).await;
         match self.reach().ask(begin).await {
             Ok((connection, ())) => Ok(Open {
                 canceller: Some(C::canceller(&connection)),
                 connection,
+                _writing: watched.writing(),
             }),
             Err(_) => Err(self.blame(Fault::Unavailable, StepError::Unavailable)),
         }
@@ -106,9 +113,9 @@ impl<C: Backend> Steps<C> {
     /// Whether a step is finished whose COMMIT was not answered. If not, it may still become so while
     /// this run goes on, which therefore ends.
     async fn is_finished(&self, name: &str) -> Result<(), StepError> {
-        let (held, word) = self.run()?;
+        let lease = self.run()?;
+        let held = lease.0;
         let steps = async |connection: &mut C| lease::steps(connection, &held).await;
-        let lease = (held, word);
         let found = insist(&self.0.settings, &self.0.endpoint, lease, steps);
         let text = found.await.ok().flatten().unwrap_or_default();
         match finished(&text).any(|done| done.step == name) {

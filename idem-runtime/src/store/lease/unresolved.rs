@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use diesel::QueryResult;
 use diesel::prelude::Queryable;
+use uuid::Uuid;
 
 use super::{Leases, RELEASED, RERUN, changed, ended, recorded};
 use crate::policy::Unresolved;
@@ -26,6 +27,8 @@ pub struct UnresolvedRow {
     pub(crate) attempts: i64,
     /// Milliseconds since the lease ended.
     pub(crate) since: i64,
+    /// The lease that had ended, exactly.
+    pub(crate) lease: i64,
 }
 
 impl UnresolvedRow {
@@ -86,6 +89,9 @@ pub(crate) async fn due<C: Leases>(
         Piece::Number(limit.into()),
         Piece::SkipLocked,
     ];
+    if C::ONE_WRITER && C::unresolved(connection, seek(&ids)).await?.is_empty() {
+        return Ok(Vec::new());
+    }
     let due = statement![
         "UPDATE idempotency_keys SET attempts = coalesce(attempts, 0) + 1, next_attempt_at = ",
         Piece::Later(pause),
@@ -113,49 +119,72 @@ pub(crate) async fn unresolved<C: Leases>(
     C::unresolved(connection, UnresolvedQuery(unresolved)).await
 }
 
+/// Whether there are any, without the lock that taking them needs.
+fn seek(ids: &Statement) -> UnresolvedQuery {
+    UnresolvedQuery(statement![
+        "SELECT ",
+        unresolved_columns(),
+        " FROM idempotency_keys WHERE id",
+        Piece::OneOf(ids.clone()),
+    ])
+}
+
 fn unresolved_columns() -> Statement {
     statement![
         "scope, key, endpoint, ",
         Piece::BytesOfId("owner"),
         ", unresolved, steps, request, CAST(coalesce(attempts, 0) AS bigint), ",
         Piece::Since("lease_expires_at"),
+        ", ",
+        Piece::Exact("lease_expires_at"),
+    ]
+}
+
+/// What somebody has seen and gives a verdict on: this claim, and a lease of it that had ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) id: [u8; 16],
+    pub(crate) owner: [u8; 16],
+    pub(crate) lease: i64,
+}
+
+/// Which row: nobody has worked on it since.
+fn as_seen(seen: Seen) -> Statement {
+    statement![
+        ended(seen.id, seen.owner),
+        " AND ",
+        Piece::Exact("lease_expires_at"),
+        " = ",
+        Piece::Number(seen.lease),
     ]
 }
 
 /// Somebody knows how an unresolved operation ended. Its late owner does not find itself in the row.
 pub(crate) async fn settle<C: Leases>(
     connection: &mut C,
-    id: [u8; 16],
-    owner: [u8; 16],
+    seen: Seen,
     response: &StoredResponse,
     retain: Duration,
 ) -> QueryResult<bool> {
-    let settle = statement![
-        recorded(response, retain),
-        ", owner = NULL",
-        ended(id, owner)
-    ];
+    let settle = statement![recorded(response, retain), ", owner = NULL", as_seen(seen)];
     changed(C::execute(connection, settle).await)
 }
 
 /// Somebody knows that an unresolved operation may be run again: from the beginning, or, where steps
-/// of it are finished, behind those.
-pub(crate) async fn release<C: Leases>(
-    connection: &mut C,
-    id: [u8; 16],
-    owner: [u8; 16],
-) -> QueryResult<bool> {
+/// of it are finished, behind those, once. Its late owner is none any more.
+pub(crate) async fn release<C: Leases>(connection: &mut C, seen: Seen) -> QueryResult<bool> {
     let forget = statement![
         "DELETE FROM idempotency_keys",
-        ended(id, owner),
+        as_seen(seen),
         " AND steps IS NULL"
     ];
     if changed(C::execute(connection, forget).await)? {
         return Ok(true);
     }
     let release = statement![
-        "UPDATE idempotency_keys SET unresolved = 'released'",
-        ended(id, owner)
+        "UPDATE idempotency_keys SET unresolved = 'released', owner = ",
+        Uuid::new_v4(),
+        as_seen(seen)
     ];
     changed(C::execute(connection, release).await)
 }

@@ -4,7 +4,7 @@ use diesel::QueryResult;
 use diesel::pg::Pg;
 use diesel::query_builder::AstPass;
 use diesel::sql_types::{BigInt, Binary, Text};
-use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use tokio_postgres::CancelToken;
 
 use crate::store::lease::{Leases, Pending, State, UnresolvedRow};
@@ -20,6 +20,8 @@ impl Dialect for Pg {
         "CAST(extract(epoch FROM clock_timestamp() - ",
         ") * 1000 AS bigint)",
     );
+    const EXACT: (&'static str, &'static str) =
+        ("CAST(extract(epoch FROM ", ") * 1000000 AS bigint)");
     const ID: (&'static str, &'static str) = ("encode(", ", 'hex')::uuid");
     const BYTES_OF_ID: (&'static str, &'static str) = ("uuid_send(", ")");
     const ONE_OF: (&'static str, &'static str) = (" = ANY(ARRAY(", "))");
@@ -51,6 +53,11 @@ impl Leases for AsyncPgConnection {
         transaction::commit_with(connection, write)
             .await
             .map_err(|failure| failure.judge(super::TABLE))
+    }
+
+    async fn read_committed(connection: &mut Self) -> QueryResult<()> {
+        let sql = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED";
+        transaction::answered(transaction::OPENING, connection.batch_execute(sql)).await
     }
 
     async fn execute(connection: &mut Self, statement: Statement) -> QueryResult<usize> {

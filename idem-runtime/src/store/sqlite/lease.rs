@@ -24,6 +24,7 @@ impl Dialect for Sqlite {
         "CAST((julianday('now') - julianday(",
         ")) * 86400000.0 AS integer)",
     );
+    const EXACT: (&'static str, &'static str) = ("CAST(julianday(", ") * 86400000.0 AS integer)");
     const ID: (&'static str, &'static str) = ("", "");
     const BYTES_OF_ID: (&'static str, &'static str) = ("", "");
     const ONE_OF: (&'static str, &'static str) = (" IN (", ")");
@@ -58,6 +59,11 @@ impl Leases for SyncConnectionWrapper<SqliteConnection> {
             transaction::commit(connection)
         })
         .await
+    }
+
+    /// Whoever writes is alone.
+    async fn read_committed(_: &mut Self) -> QueryResult<()> {
+        Ok(())
     }
 
     async fn execute(connection: &mut Self, statement: Statement) -> QueryResult<usize> {
