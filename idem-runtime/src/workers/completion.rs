@@ -11,10 +11,9 @@ use actix_http::Request;
 use actix_service::IntoServiceFactory;
 use actix_web::body::MessageBody;
 use actix_web::dev::{AppConfig, Service, ServiceFactory, ServiceResponse};
-use tokio::sync::Semaphore;
 
+use super::Worker;
 use super::reconcile::due;
-use super::{BATCH, Worker};
 use crate::idempotency::Idempotency;
 use crate::store::Backend;
 use crate::store::lease::Duty;
@@ -49,8 +48,7 @@ impl<C: Backend> Idempotency<C> {
         let settings = Arc::clone(self.settings());
         let mut app = Some(app);
         let mut service: Option<Rc<S::Service>> = None;
-        let places = Arc::new(Semaphore::new(BATCH as usize));
-        Worker::start(settings.worker_interval, async move |_| {
+        Worker::start(settings.worker_interval, async move |stopping| {
             if let Some(app) = app.take() {
                 let factory = app().into_factory();
                 match factory.new_service(AppConfig::default()).await {
@@ -71,9 +69,12 @@ impl<C: Backend> Idempotency<C> {
                     continue;
                 };
                 let request = kept.to_request(operation.key().scope(), operation.key().as_str());
-                let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+                let Some(place) = stopping.place().await else {
                     return;
                 };
+                if stopping.is_stopped() {
+                    return;
+                }
                 let service = Rc::clone(service);
                 actix_web::rt::spawn(async move {
                     let _place = place;
