@@ -48,6 +48,51 @@
 //! # }
 //! ```
 //!
+//! # Lease mode
+//!
+//! No transaction rolls a call to the outside world back. A handler that makes one is protected in
+//! `mode = "lease"`: its claim is committed before it runs and renewed while it runs, it holds no
+//! connection, and it does its work in [`Steps`], each of which is done once and remembered with the
+//! claim. If the process dies, or the handler fails, the operation is unresolved: under
+//! `unresolved = "hold"` nobody runs it again before a [`Reconciler`] or an operator
+//! ([`unresolved`](unresolved()), [`settle`]) has said what became of it; under `"rerun"` a retry does, and finished
+//! steps answer from their records.
+//!
+//! ```
+//! # #[cfg(feature = "postgres")]
+//! # mod example {
+//! use actix_web::{HttpResponse, error, post};
+//! use idem_runtime::{StepError, Steps, idempotent};
+//! # async fn book(_: &str) -> Result<String, std::io::Error> { Ok(String::new()) }
+//!
+//! #[post("/parcels")]
+//! #[idempotent(mode = "lease", lease = "2m", unresolved = "rerun")]
+//! async fn send_parcel(steps: Steps) -> actix_web::Result<HttpResponse> {
+//!     // `key` is derived from the client's, and the same in every run of this operation.
+//!     let number = steps
+//!         .call("book", async |key| book(&key).await.map_err(Failure::Courier))
+//!         .await
+//!         .map_err(error::ErrorBadGateway)?;
+//!     Ok(HttpResponse::Created().body(number))
+//! }
+//! # #[derive(Debug)]
+//! # enum Failure { Courier(std::io::Error), Step(StepError) }
+//! # impl From<StepError> for Failure { fn from(error: StepError) -> Self { Self::Step(error) } }
+//! # impl std::fmt::Display for Failure {
+//! #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str("failed") }
+//! # }
+//! # }
+//! ```
+//!
+//! What runs in the background is started explicitly, on any number of replicas, and returns a
+//! [`Worker`]: [`spawn_maintenance`](Idempotency::spawn_maintenance) deletes expired records,
+//! [`spawn_reconciler`](Idempotency::spawn_reconciler) settles what is unresolved, and
+//! [`spawn_completion`](Idempotency::spawn_completion) drives stranded operations of endpoints with
+//! `resume = "background"` to their end, for whom [`Resumed`] says. The answer 202 of
+//! `in_flight = "accept"` points at the [`status_resource`](Idempotency::status_resource).
+//!
+//! # Reading on
+//!
 //! The options are in the documentation of [`idempotent`](macro@idempotent), the settings of the
 //! application in that of [`Builder`], our own answers in that of [`problem::ProblemCode`]. The table
 //! comes from [`migrations`] or from `idem migration generate`.
@@ -58,12 +103,20 @@
 //! | [`pool`] | pools, and how their connections are set up |
 //! | [`problem`] | our own answers |
 //! | [`migrations`] | the table |
+//! | [`testing`] | faults of lease mode, for tests of applications |
 //!
 //! # Cancellation
 //!
 //! From the claim on an operation runs detached from the client's connection. If its task is dropped
 //! all the same, its connection is closed and the database rolls back. With `panic = "abort"` a panic
 //! ends the process, to the same effect.
+//!
+//! In lease mode a task that is dropped leaves its claim, which is unresolved once the lease has run
+//! out; the transaction of a step that was running is rolled back. A handler is dropped at its next
+//! `.await` when it has taken longer than its `timeout`, when its claim has been lost, and when the
+//! lease could not be renewed for five sixths of its length: before anybody else may take the claim
+//! over. One that blocks its thread cannot be dropped. What it does in steps is then refused, and its
+//! response is not recorded.
 //!
 //! # Features
 //!

@@ -43,7 +43,8 @@ impl<C: Backend> Idempotency<C> {
     /// `App::service`, at the path that [`status_path`](crate::Builder::status_path) says.
     ///
     /// `GET` answers 202 with `Retry-After` while the operation is running or a worker will drive it to its
-    /// end, and then with the recorded response; 409 where it is unresolved. Who is not the caller of the operation gets 404, like who asks for one that is not there.
+    /// end, and then with the recorded response; 409 where it is unresolved. Who is not the caller of the
+    /// operation gets 404, like who asks for one that is not there.
     ///
     /// # Examples
     ///

@@ -1,4 +1,4 @@
-//! The handlers, written once in `orders.rs` and `payments.rs`, made for each type of connection. No logic.
+//! The handlers, written once in `orders.rs`, `payments.rs` and `shipments.rs`, made for each type of connection. No logic.
 //!
 //! diesel compiles a query for one backend, and diesel-async has no connection that is one of several. An
 //! application that knows its database when it is compiled needs no macro: it names its connection's type in
@@ -12,34 +12,45 @@ macro_rules! backend {
             use diesel::prelude::*;
             use diesel_async::RunQueryDsl;
             use diesel_async::pooled_connection::bb8::Pool;
-            use idem_runtime::{Idempotency, idempotent};
+            use idem_runtime::{Idempotency, Steps, idempotent};
 
             use crate::auth::AuthUser;
+            use crate::courier::Courier;
             use crate::errors::{ApiError, StartError};
             use crate::orders::{Line, NewOrder, Order, OrderView, order_handlers};
             use crate::payments::{NewPayment, PaymentView, payment_handlers};
             use crate::schema::{order_lines, orders, payments, products};
+            use crate::shipments::{BOOK, DISPATCH, NewShipment, ShipmentView, shipment_handlers};
+            use crate::workers;
 
             order_handlers!($connection);
             payment_handlers!($connection);
+            shipment_handlers!($connection);
 
-            /// One `Idempotency` for the whole process, shared by its workers.
+            /// One `Idempotency` for the whole process, shared by the threads of the server. Its workers in the
+            /// background start here.
             pub(crate) fn routes(
                 pool: Pool<$connection>,
+                courier: Courier,
             ) -> Result<impl Fn(&mut web::ServiceConfig) + Clone + Send + 'static, StartError> {
                 let idempotency = Idempotency::<$connection>::builder(pool.clone())
                     .account::<AuthUser>()
+                    .worker_interval(workers::INTERVAL)
                     .build()?;
+                workers::start(&idempotency, &courier);
                 let idempotency = web::Data::new(idempotency);
                 let pool = web::Data::new(pool);
+                let courier = web::Data::new(courier);
                 Ok(move |app: &mut web::ServiceConfig| {
                     app.app_data(idempotency.clone())
                         .app_data(pool.clone())
+                        .app_data(courier.clone())
                         .service(create_order)
                         .service(cancel_order)
                         .service(list_orders)
                         .service(get_order)
-                        .service(pay_order);
+                        .service(pay_order)
+                        .service(ship_order);
                 })
             }
         }

@@ -6,13 +6,15 @@ use std::io;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, WWW_AUTHENTICATE};
 use actix_web::{HttpResponse, ResponseError};
+use idem_runtime::StepError;
 use serde::Serialize;
 use thiserror::Error;
 
-/// Why a request is refused. A handler that returns one has its transaction rolled back.
+/// Why a request is refused. A handler that returns one has its transaction rolled back, or that of its step.
 ///
 /// The 4xx of a handler are remembered under the request's key, like any other answer: who has run into
-/// [`ApiError::OutOfStock`] tries again with a new key. 401 and the 5xx leave the key unused.
+/// [`ApiError::OutOfStock`] tries again with a new key. 401 and the 5xx leave the key unused; in lease mode a
+/// 5xx leaves the operation unresolved.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum ApiError {
@@ -38,6 +40,12 @@ pub(crate) enum ApiError {
     TooMuch(i64),
     #[error("the order has been paid for in part or in full")]
     AlreadyPaid,
+    #[error("the order is on its way")]
+    AlreadyShipped,
+    #[error("the courier cannot be reached")]
+    Courier(#[source] io::Error),
+    #[error("a step of the operation failed")]
+    Step(#[from] StepError),
     #[error("the database failed")]
     Database(#[from] diesel::result::Error),
     #[error("no connection to the database")]
@@ -64,6 +72,9 @@ impl ApiError {
             Self::Cancelled => "cancelled",
             Self::TooMuch(_) => "too-much",
             Self::AlreadyPaid => "already-paid",
+            Self::AlreadyShipped => "already-shipped",
+            Self::Courier(_) => "courier",
+            Self::Step(_) => "step",
             Self::Database(_) => "database",
             Self::NoConnection(_) => "no-connection",
         }
@@ -79,9 +90,13 @@ impl ResponseError for ApiError {
             Self::EmptyOrder | Self::BadQuantity(_) | Self::UnknownProduct(_) | Self::BadAmount => {
                 StatusCode::UNPROCESSABLE_ENTITY
             }
-            Self::OutOfStock(_) | Self::Cancelled | Self::TooMuch(_) | Self::AlreadyPaid => {
-                StatusCode::CONFLICT
-            }
+            Self::OutOfStock(_)
+            | Self::Cancelled
+            | Self::TooMuch(_)
+            | Self::AlreadyPaid
+            | Self::AlreadyShipped => StatusCode::CONFLICT,
+            Self::Courier(_) => StatusCode::BAD_GATEWAY,
+            Self::Step(error) => error.status_code(),
             Self::Database(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Self::NoConnection(_) => StatusCode::SERVICE_UNAVAILABLE,
         }

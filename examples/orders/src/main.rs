@@ -1,16 +1,19 @@
-//! A small API of orders and payments whose retries are safe. Starting it, and nothing else.
+//! A small API of orders, payments and shipments whose retries are safe. Starting it, and nothing else.
 //!
 //! `cargo run -p orders` needs no set-up: it makes a SQLite file. `ORDERS_DB` names another file, `DATABASE_URL`
-//! a PostgreSQL database, and `PORT` another port.
+//! a PostgreSQL database, and `PORT` another port. `ORDERS_COURIER` is the directory of the courier's books.
 
 mod auth;
 mod backends;
+mod courier;
 mod db;
 mod errors;
 mod orders;
 mod payments;
 mod schema;
+mod shipments;
 mod welcome;
+mod workers;
 
 use std::env;
 use std::io;
@@ -19,6 +22,7 @@ use std::process::ExitCode;
 use actix_web::{App, HttpServer, web};
 use tracing_subscriber::EnvFilter;
 
+use crate::courier::Courier;
 use crate::db::Database;
 use crate::errors::{ApiError, StartError};
 
@@ -41,15 +45,16 @@ fn main() -> ExitCode {
 fn start() -> Result<(), StartError> {
     let port = port()?;
     let database = Database::from_env();
+    let courier = Courier::from_env();
     database.migrate()?;
     actix_web::rt::System::new().block_on(async {
         match &database {
             Database::Sqlite(path) => {
-                let routes = backends::sqlite::routes(db::sqlite_pool(path).await?)?;
+                let routes = backends::sqlite::routes(db::sqlite_pool(path).await?, courier)?;
                 serve(port, &database, routes).await
             }
             Database::Postgres(url) => {
-                let routes = backends::postgres::routes(db::postgres_pool(url).await?)?;
+                let routes = backends::postgres::routes(db::postgres_pool(url).await?, courier)?;
                 serve(port, &database, routes).await
             }
         }

@@ -47,6 +47,7 @@ pub(crate) struct Order {
     pub(crate) total_cents: i64,
     pub(crate) paid_cents: i64,
     pub(crate) cancelled: bool,
+    pub(crate) shipped: bool,
 }
 
 /// A row of `order_lines`, and its form in answers.
@@ -67,6 +68,7 @@ pub(crate) struct OrderView {
     status: &'static str,
     total_cents: i64,
     paid_cents: i64,
+    shipped: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<Vec<Line>>,
 }
@@ -85,6 +87,7 @@ impl OrderView {
             status,
             total_cents: order.total_cents,
             paid_cents: order.paid_cents,
+            shipped: order.shipped,
             items,
         }
     }
@@ -169,7 +172,7 @@ macro_rules! order_handlers {
             })
         }
 
-        /// Cancels an order that nobody has paid for, and puts its items back into stock.
+        /// Cancels an order that is neither paid for nor on its way, and puts its items back into stock.
         #[post("/orders/{id}/cancel")]
         #[idempotent(scope = "account", retain = "24h")]
         pub(crate) async fn cancel_order(
@@ -181,6 +184,7 @@ macro_rules! order_handlers {
                 .find(*id)
                 .filter(orders::account.eq(&user.account))
                 .filter(orders::cancelled.eq(false))
+                .filter(orders::shipped.eq(false))
                 .filter(orders::paid_cents.eq(0));
             let cancelled = diesel::update(open)
                 .set(orders::cancelled.eq(true))
@@ -192,6 +196,8 @@ macro_rules! order_handlers {
                 let order = find_order(&user, *id, conn).await?;
                 return Err(if order.cancelled {
                     ApiError::Cancelled
+                } else if order.shipped {
+                    ApiError::AlreadyShipped
                 } else {
                     ApiError::AlreadyPaid
                 });

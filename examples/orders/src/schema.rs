@@ -15,6 +15,7 @@ diesel::table! {
         total_cents -> BigInt,
         paid_cents -> BigInt,
         cancelled -> Bool,
+        shipped -> Bool,
     }
 }
 

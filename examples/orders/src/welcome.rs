@@ -1,30 +1,47 @@
-//! What the program says when it is ready: where it is, and three commands to try. No logic.
+//! What the program says when it is ready: where it is, and four commands to try. No logic.
 
 use std::net::SocketAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::db::Database;
 
-/// Prints the address and the commands. The key is a new one at each start, or a second look at the program
+/// Prints the address and the commands. The keys are new ones at each start, or a second look at the program
 /// would begin with a replay.
 pub(crate) fn print(address: SocketAddr, database: &Database) {
     let started = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
-    let key = format!("order-{}", started.as_millis());
-    let post = |body: &str| {
+    let post = |path: &str, key: &str, body: &str| {
         format!(
-            "curl -i http://{address}/orders -H 'Authorization: Bearer alice:demo' \\\n    \
-             -H 'Content-Type: application/json' -H 'Idempotency-Key: \"{key}\"' \\\n    \
-             -d '{body}'"
+            "curl -i http://{address}{path} -H 'Authorization: Bearer alice:demo' \\\n    \
+             -H 'Content-Type: application/json' -H 'Idempotency-Key: \"{key}-{}\"' \\\n    \
+             -d '{body}'",
+            started.as_millis()
         )
     };
-    let first = post(r#"{"items":[{"sku":"tea","quantity":2}]}"#);
-    let other = post(r#"{"items":[{"sku":"tea","quantity":200}]}"#);
+    let first = post(
+        "/orders",
+        "order",
+        r#"{"items":[{"sku":"tea","quantity":2}]}"#,
+    );
+    let other = post(
+        "/orders",
+        "order",
+        r#"{"items":[{"sku":"tea","quantity":200}]}"#,
+    );
+    let ship = post(
+        "/orders/1/shipments",
+        "shipment",
+        r#"{"to":"1 High Street"}"#,
+    );
     println!(
         "orders listens on http://{address} ({database})\n\n\
          A first attempt is answered with 201 and takes two of the tea:\n\n  {first}\n\n\
          Its retry gets the same answer with `idempotent-replayed: true`, and takes nothing:\n\n  {first}\n\n\
-         The same key with another body is a mistake, 422:\n\n  {other}\n"
+         The same key with another body is a mistake, 422:\n\n  {other}\n\n\
+         This one calls a courier (for order 1; put another number there). Before it answers, say `kill -9 {}`, start \
+         the\nprogram and send it again: 409 until the courier has been asked, then the answer, and one parcel:\n\n  \
+         {ship}\n",
+        std::process::id()
     );
 }

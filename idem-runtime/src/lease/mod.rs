@@ -41,7 +41,11 @@ pub use steps::StepError;
 pub use steps::Steps;
 pub(crate) use steps::{Finished, finished};
 
-/// The [steps](steps::Steps) of a handler whose backend is PostgreSQL, or another one that is named.
+#[doc = include_str!("steps/steps.md")]
+///
+/// # Backends
+///
+/// Without a parameter they are those of PostgreSQL; on SQLite write `Steps<YourConnection>`.
 #[cfg(feature = "postgres")]
 pub type Steps<C = diesel_async::AsyncPgConnection> = steps::Steps<C>;
 

@@ -31,61 +31,7 @@ use crate::store::Backend;
 use crate::store::lease::{self, Held};
 use log::{Asked, Log};
 
-/// The steps of a handler in lease mode, as an extractor.
-///
-/// A step is done once for an operation, whatever happens to the process in between: when the handler
-/// is run again, by a retry or by the completion worker, a finished step answers from its record. So a
-/// handler must ask for its steps in the same order every time, and what is between them must have no
-/// effect.
-///
-/// Steps run one after another. The names are checked: one that is asked for again in the same run,
-/// or that is not the one that the first run asked for at this place, is an error. If the code of a
-/// handler is changed so that its steps have other names, operations that were begun by the old code are
-/// not run by the new one: they stay unresolved.
-///
-/// ```
-/// # #[cfg(feature = "postgres")]
-/// # mod example {
-/// use actix_web::{HttpResponse, post, web};
-/// use diesel_async::RunQueryDsl;
-/// use idem_runtime::{StepError, Steps, idempotent};
-/// # use diesel::prelude::*;
-/// # diesel::table! { orders (id) { id -> BigInt, charge -> Text } }
-/// # #[derive(serde::Deserialize)] pub struct NewOrder { card: String }
-/// # #[derive(Debug)] pub enum OrderError { Step(StepError), Database(diesel::result::Error) }
-/// # impl std::fmt::Display for OrderError {
-/// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str("failed") }
-/// # }
-/// # impl actix_web::ResponseError for OrderError {}
-/// # impl From<StepError> for OrderError { fn from(e: StepError) -> Self { Self::Step(e) } }
-/// # impl From<diesel::result::Error> for OrderError { fn from(e: diesel::result::Error) -> Self { Self::Database(e) } }
-/// # async fn charge(_: &str, _: String) -> Result<String, OrderError> { Ok(String::new()) }
-///
-/// #[post("/orders")]
-/// #[idempotent(mode = "lease", lease = "2m", unresolved = "rerun")]
-/// async fn create_order(order: web::Json<NewOrder>, steps: Steps) -> Result<HttpResponse, OrderError> {
-///     let charged: String = steps
-///         .call("charge", async |key| charge(&order.card, key).await)
-///         .await?;
-///     let id: i64 = steps
-///         .transaction("order", async |conn| {
-///             diesel::insert_into(orders::table)
-///                 .values(orders::charge.eq(&charged))
-///                 .returning(orders::id)
-///                 .get_result(conn)
-///                 .await
-///                 .map_err(OrderError::from)
-///         })
-///         .await?;
-///     Ok(HttpResponse::Created().json(id))
-/// }
-/// # }
-/// ```
-///
-/// # Errors
-///
-/// Outside of a handler in lease mode the extractor answers 500 with the problem
-/// `idempotency-misconfigured`, as it does where the application's backend is not `C`.
+#[doc = include_str!("steps/steps.md")]
 pub struct Steps<C>(Rc<Inner<C>>);
 
 struct Inner<C> {

@@ -14,6 +14,7 @@ mod reconcile;
 mod rerunning;
 mod steps;
 mod takeover;
+mod wire;
 
 use idem_tests::{App, Launch, Request, Response, Stage, until};
 use serde_json::{Value, json};
