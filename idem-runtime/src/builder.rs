@@ -204,8 +204,9 @@ impl<C: Backend> Builder<C> {
         self
     }
 
-    /// Where [`Idempotency::status_resource`] is found by clients, such as `/operations`; the scope it is
-    /// registered in included. Needed for `in_flight = "accept"`.
+    /// Where clients find [`Idempotency::status_resource`], such as `/operations`: the whole path, since the
+    /// resource is registered with the application itself, before a scope that would take the path for its
+    /// own. Needed for `in_flight = "accept"`.
     pub fn status_path(mut self, path: impl Into<String>) -> Self {
         self.status_path = Some(path.into());
         self
