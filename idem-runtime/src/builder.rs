@@ -204,8 +204,9 @@ impl<C: Backend> Builder<C> {
         self
     }
 
-    /// Where [`Idempotency::status_resource`] is found by clients, such as `/operations`; the scope it is
-    /// registered in included. Needed for `in_flight = "accept"`.
+    /// Where clients find [`Idempotency::status_resource`], such as `/operations`: the whole path, since the
+    /// resource is registered with the application itself, before a scope that would take the path for its
+    /// own. Needed for `in_flight = "accept"`.
     pub fn status_path(mut self, path: impl Into<String>) -> Self {
         self.status_path = Some(path.into());
         self
@@ -223,10 +224,11 @@ impl<C: Backend> Builder<C> {
     }
 
     /// How often a background worker looks for work, and how long it leaves an operation alone after the
-    /// first look at it (after each further one twice as long, up to ten minutes); 5 s by default. Expired
-    /// records are pruned at every sixth turn.
+    /// first look at it (after each further one twice as long, up to ten minutes); 5 s by default, and
+    /// never under 10 ms or over a day. Expired records are pruned at every sixth turn.
     pub fn worker_interval(mut self, interval: Duration) -> Self {
-        self.worker_interval = interval.max(Duration::from_millis(10));
+        let (shortest, longest) = (Duration::from_millis(10), Duration::from_secs(24 * 60 * 60));
+        self.worker_interval = interval.clamp(shortest, longest);
         self
     }
 

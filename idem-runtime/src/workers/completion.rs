@@ -11,10 +11,9 @@ use actix_http::Request;
 use actix_service::IntoServiceFactory;
 use actix_web::body::MessageBody;
 use actix_web::dev::{AppConfig, Service, ServiceFactory, ServiceResponse};
-use tokio::sync::Semaphore;
 
 use super::reconcile::due;
-use super::{BATCH, Stopping, UnresolvedOperation, Worker};
+use super::{UnresolvedOperation, Worker};
 use crate::idempotency::Idempotency;
 use crate::store::Backend;
 use crate::store::lease::Duty;
@@ -47,11 +46,8 @@ impl<C: Backend> Idempotency<C> {
         B: MessageBody + 'static,
     {
         let settings = Arc::clone(self.settings());
-        let places = Arc::new(Semaphore::new(BATCH as usize));
-        let all_places = Arc::clone(&places);
-        let interval = settings.worker_interval;
         let mut service: Option<Rc<S::Service>> = None;
-        let turn = async move |_: &Stopping| {
+        Worker::start(settings.worker_interval, async move |stopping| {
             if service.is_none() {
                 match app().into_factory().new_service(AppConfig::default()).await {
                     Ok(made) => service = Some(Rc::new(made)),
@@ -66,20 +62,19 @@ impl<C: Backend> Idempotency<C> {
                 return;
             };
             for operation in due {
-                let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+                let Some(place) = stopping.place().await else {
                     return;
                 };
+                if stopping.is_stopped() {
+                    return;
+                }
                 let service = Rc::clone(service);
                 actix_web::rt::spawn(async move {
                     let _place = place;
                     complete(&*service, &operation).await;
                 });
             }
-        };
-        let under_way = async move {
-            let _all = all_places.acquire_many(BATCH).await;
-        };
-        Worker::start(interval, turn, under_way)
+        })
     }
 }
 

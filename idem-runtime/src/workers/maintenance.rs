@@ -2,7 +2,6 @@
 //!
 //! No SQL, no rule of how a batch goes on from the one before.
 
-use std::future::ready;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -62,11 +61,9 @@ impl<C: Backend> Idempotency<C> {
         let settings = std::sync::Arc::clone(self.settings());
         settings.maintenance.started.store(true, Ordering::Relaxed);
         let mut pruner = Pruner::new();
-        let interval = settings.worker_interval * TURNS;
-        let turn = async move |stopping: &Stopping| {
+        Worker::start(settings.worker_interval * TURNS, async move |stopping| {
             prune(&settings, &mut pruner, stopping).await;
-        };
-        Worker::start(interval, turn, ready(()))
+        })
     }
 }
 

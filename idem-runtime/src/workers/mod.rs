@@ -8,12 +8,12 @@ mod maintenance;
 mod reconcile;
 mod unresolved;
 
-use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
@@ -29,6 +29,8 @@ const BATCH: u32 = 16;
 pub struct Worker {
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
+    /// One place for each thing that its task does not wait for itself.
+    places: Arc<Semaphore>,
 }
 
 impl Worker {
@@ -38,17 +40,18 @@ impl Worker {
         if self.task.await.is_err() {
             tracing::error!("a background worker had panicked");
         }
+        let _all = self.places.acquire_many(BATCH).await;
     }
 
     /// Starts one on the actix runtime of this thread, which takes its turns at about this interval, also
-    /// after one that panicked. When it is stopped, it waits for what is still under way.
-    fn start(
-        interval: Duration,
-        mut turn: impl AsyncFnMut(&Stopping) + 'static,
-        under_way: impl Future<Output = ()> + 'static,
-    ) -> Self {
+    /// after one that panicked.
+    fn start(interval: Duration, mut turn: impl AsyncFnMut(&Stopping) + 'static) -> Self {
         let (stop, stopping) = watch::channel(false);
-        let mut stopping = Stopping(stopping);
+        let places = Arc::new(Semaphore::new(BATCH as usize));
+        let mut stopping = Stopping {
+            stopped: stopping,
+            places: Arc::clone(&places),
+        };
         let task = actix_web::rt::spawn(async move {
             while !stopping.is_stopped() {
                 let turn = AssertUnwindSafe(turn(&stopping));
@@ -57,25 +60,32 @@ impl Worker {
                 }
                 stopping.pause(spread(interval)).await;
             }
-            under_way.await;
         });
-        Self { stop, task }
+        Self { stop, task, places }
     }
 }
 
 /// What a worker looks at between two pieces of its work.
-struct Stopping(watch::Receiver<bool>);
+struct Stopping {
+    stopped: watch::Receiver<bool>,
+    places: Arc<Semaphore>,
+}
 
 impl Stopping {
     fn is_stopped(&self) -> bool {
-        *self.0.borrow()
+        *self.stopped.borrow()
+    }
+
+    /// A place for something that the task does not wait for: whoever stops the worker does.
+    async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.places).acquire_owned().await.ok()
     }
 
     async fn pause(&mut self, length: Duration) {
         tokio::select! {
             () = sleep(length) => {}
             // If the handle was dropped, nobody will stop it.
-            Ok(_) = self.0.wait_for(|stopped| *stopped) => {}
+            Ok(_) = self.stopped.wait_for(|stopped| *stopped) => {}
         }
     }
 }

@@ -3,7 +3,6 @@
 //!
 //! No SQL.
 
-use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -169,13 +168,11 @@ impl<C: Backend> Idempotency<C> {
     /// Outside of an actix runtime, such as that of `#[actix_web::main]`.
     pub fn spawn_reconciler(&self, reconciler: impl Reconciler) -> Worker {
         let settings = Arc::clone(self.settings());
-        let interval = settings.worker_interval;
-        let turn = async move |stopping: &Stopping| {
+        Worker::start(settings.worker_interval, async move |stopping| {
             if let Err(Unreached) = turn(&settings, &reconciler, stopping).await {
                 tracing::warn!("the reconciler's turn is put off");
             }
-        };
-        Worker::start(interval, turn, ready(()))
+        })
     }
 }
 

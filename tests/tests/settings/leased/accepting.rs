@@ -12,6 +12,7 @@ each! {
     nobody_elses_operation_is_there,
     what_is_not_an_id_is_not_there,
     what_has_expired_is_not_there,
+    the_status_path_is_the_whole_path,
     an_operation_that_has_ended_without_a_record,
 }
 
@@ -145,5 +146,17 @@ async fn an_operation_that_has_ended_without_a_record<K: Kind>() {
         ask_and::<K>(attempt("/background", "k"), |place| vec![look(place)]).await;
     assert_eq!(statuses(&answers), [202]);
     assert!(answers[0].headers.contains_key("retry-after"));
+    database.discard().await;
+}
+
+async fn the_status_path_is_the_whole_path<K: Kind>() {
+    let (database, _, _) = ask_and::<K>(attempt("/accept/201", "k"), |_| vec![]).await;
+    let told = web::Data::<Told>::default();
+    let settings = K::builder(&database)
+        .await
+        .status_path("/api/v1/operations/");
+    let place = format!("/api/v1{}", place::<K>(&database).await);
+    let answers = send(settings, &told, vec![look(&place)]).await;
+    assert_eq!(statuses(&answers), [201]);
     database.discard().await;
 }

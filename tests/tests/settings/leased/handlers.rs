@@ -63,6 +63,17 @@ async fn long(told: web::Data<Told>) -> HttpResponse {
     HttpResponse::Created().body("at last")
 }
 
+/// Fails at first, and then takes its time.
+#[post("/slow")]
+#[idempotent(mode = "lease", unresolved = "rerun", resume = "background")]
+async fn slow(told: web::Data<Told>) -> HttpResponse {
+    if told.run() == 1 {
+        return HttpResponse::InternalServerError().finish();
+    }
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    HttpResponse::Created().finish()
+}
+
 /// Fails at first, and then tells for whom it runs.
 fn resume(request: &HttpRequest, key: &IdempotencyKey, body: &str, told: &Told) -> HttpResponse {
     if told.run() == 1 {
@@ -137,6 +148,7 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
         .service(success)
         .service(accept)
         .service(long)
+        .service(slow)
         .service(account)
         .service(tenant)
         .service(endpoint);

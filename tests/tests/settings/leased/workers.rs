@@ -14,13 +14,15 @@ use metrics::{
     Counter, Gauge, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit,
 };
 
-use super::{Kind, Told, each, send};
+use super::{Kind, Told, app, each, send};
 use crate::open::attempt;
 
 each! {
     the_maintenance_worker_counts_what_it_prunes,
     a_process_without_maintenance_says_so_once,
     a_worker_that_is_stopped_finishes_what_it_is_at,
+    a_completion_worker_that_is_stopped_waits_for_its_requests,
+    no_interval_is_too_long,
 }
 
 /// Counts under their names, and how often something was measured.
@@ -161,9 +163,9 @@ async fn a_process_without_maintenance_says_so_once<K: Kind>() {
     let told = web::Data::<Told>::default();
     let maintained = K::builder(&database).await.build().unwrap();
     let worker = maintained.spawn_maintenance();
-    let app = actix_web::test::init_service(super::app(&maintained, &told)).await;
+    let service = actix_web::test::init_service(app(&maintained, &told)).await;
     let request = attempt("/hold/201", "k").to_request();
-    let response = actix_web::test::call_service(&app, request).await;
+    let response = actix_web::test::call_service(&service, request).await;
     assert_eq!(response.status().as_u16(), 201);
     assert_eq!(said(), 0);
     worker.stop().await;
@@ -208,5 +210,49 @@ async fn a_worker_that_is_stopped_finishes_what_it_is_at<K: Kind>() {
     assert!(answered.iter().all(|word| word == endpoint), "{words:?}");
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(told.words(), words, "it does not ask any more");
+    database.discard().await;
+}
+
+async fn a_completion_worker_that_is_stopped_waits_for_its_requests<K: Kind>() {
+    let database = K::database().await;
+    let told = web::Data::<Told>::default();
+    send(
+        K::builder(&database).await,
+        &told,
+        vec![attempt("/slow", "k")],
+    )
+    .await;
+    assert_eq!(database.pending().await, 1);
+    let builder = K::builder(&database).await;
+    let settings = builder.worker_interval(Duration::from_millis(10)).build();
+    let settings = settings.unwrap();
+    let worker = settings.spawn_completion({
+        let (settings, told) = (settings.clone(), told.clone());
+        move || app(&settings, &told)
+    });
+    until("it is run again", async || (told.runs() == 2).then_some(())).await;
+    worker.stop().await;
+    assert_eq!((told.runs(), database.pending().await), (2, 0));
+    database.discard().await;
+}
+
+async fn no_interval_is_too_long<K: Kind>() {
+    let database = K::database().await;
+    let told = web::Data::<Told>::default();
+    send(
+        K::builder(&database).await,
+        &told,
+        vec![attempt("/hold/201", "k")],
+    )
+    .await;
+    database.expire_all().await;
+    let builder = K::builder(&database).await;
+    let settings = builder.worker_interval(Duration::MAX).build().unwrap();
+    let worker = settings.spawn_maintenance();
+    until("it is pruned", async || {
+        (database.records().await == 0).then_some(())
+    })
+    .await;
+    worker.stop().await;
     database.discard().await;
 }
