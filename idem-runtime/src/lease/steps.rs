@@ -48,6 +48,8 @@ struct Run {
     watched: Watched,
     /// Whether it is the first run under this claim.
     is_new: bool,
+    /// Whether it has called the outside world.
+    has_called: bool,
     log: Log,
     /// What is for good.
     fault: Option<Fault>,
@@ -74,7 +76,8 @@ pub(super) struct Found {
     pub(super) fault: Option<Fault>,
     /// A finished step that it has not asked for.
     pub(super) left_out: Option<String>,
-    /// Whether this is the first run, and has begun no step.
+    /// Whether this is the first run, it has called nobody, and no step is finished: the outside world
+    /// has not seen the operation's derived keys, unless by itself the handler has sent them.
     pub(super) is_untouched: bool,
 }
 
@@ -131,6 +134,9 @@ impl<C: Backend> Steps<C> {
             Turn::Finished(value) => return Ok(value),
             Turn::Ours(step) => step,
         };
+        if let Some(run) = self.0.run.borrow_mut().as_mut() {
+            run.has_called = true;
+        }
         let value = call(self.0.key.derive(name)).await?;
         let line = self.line(name, &value)?;
         step.is_being_written = true;
@@ -252,6 +258,7 @@ impl<C: Backend> Steps<C> {
     pub(super) fn begin(&self, holding: &Holding, taken_over: Option<&str>) {
         self.0.run.replace(Some(Run {
             is_new: taken_over.is_none(),
+            has_called: false,
             held: holding.held,
             watched: holding.watched(),
             log: Log::read(taken_over.unwrap_or_default()),
@@ -269,7 +276,7 @@ impl<C: Backend> Steps<C> {
         Found {
             fault: run.fault.or(failed),
             left_out: run.log.left_out().map(str::to_owned),
-            is_untouched: run.is_new && run.log.is_untouched(),
+            is_untouched: run.is_new && !run.has_called && run.log.is_empty(),
         }
     }
 }

@@ -53,7 +53,10 @@ async fn fewest(proxy: &Proxy, mut run: impl AsyncFnMut(usize)) -> usize {
 
 /// Those of the pool's connection: calls of the outside world and renewals have connections of their own.
 fn round_trips(sent: &[Sent]) -> usize {
-    let begin = sent.iter().find(|one| one.sql == "BEGIN").unwrap();
+    let begin = sent
+        .iter()
+        .find(|one| one.sql.starts_with("BEGIN"))
+        .unwrap();
     let of_the_pool = sent.iter().filter(|one| one.connection == begin.connection);
     let rounds: BTreeSet<_> = of_the_pool.map(|one| one.round).collect();
     rounds.len()

@@ -107,8 +107,10 @@ async fn a_result_that_is_not_json<K: Kind>() {
         let error = "Step(Unserializable { step: \"a\", source: ";
         assert!(words[0].starts_with(error), "{words:?}");
         assert_eq!(marks(&database, "unwritable").await, 0);
-        // Nothing is left of the claim: no step is finished.
-        assert_eq!(database.records().await, 0);
+        // Nothing is left of the claim, unless the outside world has been called.
+        let left = i64::from(name == "unwritable-call");
+        assert_eq!(database.records().await, left, "{name}");
+        assert_eq!(database.pending().await, left, "{name}");
         database.discard().await;
     }
 }
@@ -193,7 +195,7 @@ async fn a_result_may_be_as_long_as_a_response<K: Kind>() {
     answers[1..].iter().for_each(assert_failed);
     let error = "Step(TooLarge { step: \"much\", limit: 1024 })";
     assert_eq!(told.words(), [error, error]);
-    assert_eq!(database.records().await, 1);
+    assert_eq!(database.records().await - database.pending().await, 1);
     database.discard().await;
 }
 
