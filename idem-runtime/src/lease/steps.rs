@@ -111,8 +111,8 @@ impl<C: Backend> FromRequest for Steps<C> {
 
 impl<C: Backend> Steps<C> {
     /// Calls the outside world, with a key for it that is the same for every attempt:
-    /// [`IdempotencyKey::derive`] of the step's name. The result is remembered as JSON, and may be as long
-    /// as the endpoint's `response_limit`.
+    /// [`IdempotencyKey::derive`] of the step's name. The result is remembered as JSON; all results
+    /// together may be as long as the endpoint's `response_limit`.
     ///
     /// If the process dies behind the call and before its result is remembered, the call is made again
     /// with the same key when the operation is run again: the other side must know that key.
