@@ -114,11 +114,11 @@ impl<C: Backend> Operation<C> {
             Ran::Finished(Err(error)) => error.into(),
             Ran::Panicked => {
                 tracing::error!(endpoint = self.endpoint, "an extractor panicked");
-                return Err(Problem::handler_failed().into());
+                return Err(self.ended_early(Problem::handler_failed()).into());
             }
             Ran::TimedOut => {
                 tracing::error!(endpoint = self.endpoint, "the extractors timed out");
-                return Err(Problem::timed_out().into());
+                return Err(self.ended_early(Problem::timed_out()).into());
             }
         };
         let response = HttpResponse::from_error(refused);
@@ -132,6 +132,14 @@ impl<C: Backend> Operation<C> {
         }
         self.tell("rejected");
         Err(Refusal::Theirs(response))
+    }
+
+    /// In the words of the endpoint's mode.
+    fn ended_early(&self, problem: Problem) -> Problem {
+        match self.policy.lease {
+            Some(_) => problem.in_lease_mode(),
+            None => problem,
+        }
     }
 
     pub(crate) fn reach(&self) -> Reach<'_, C> {

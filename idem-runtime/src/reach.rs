@@ -2,9 +2,11 @@
 //!
 //! No SQL, no decisions about what is asked.
 
+use std::time::Duration;
+
 use diesel::QueryResult;
 use diesel::result::{DatabaseErrorKind, Error};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::idempotency::Settings;
 use crate::operation::Chain;
@@ -16,6 +18,8 @@ use crate::store::Backend;
 /// another connection or another moment may help: after a restart of the database a pool is full of
 /// dead connections.
 const TRIES: u32 = 5;
+
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Until when the store must have been reached, and how often it may still fail.
 pub(crate) struct Reach<'a, C> {
@@ -64,7 +68,17 @@ impl<'a, C: Backend> Reach<'a, C> {
             let mut connection = self.lend().await?;
             match question(&mut *connection).await {
                 Ok(answer) => return Ok((connection, answer)),
-                Err(error) if self.tries > 0 && may_pass(&error) => self.tries -= 1,
+                Err(error) if self.tries > 0 && may_pass(&error) => {
+                    drop(connection);
+                    self.tries -= 1;
+                    if matches!(
+                        error,
+                        Error::DatabaseError(DatabaseErrorKind::SerializationFailure, _)
+                    ) {
+                        // The others need a moment to end; more of it each time.
+                        sleep(PAUSE * (TRIES - self.tries)).await;
+                    }
+                }
                 Err(error) => {
                     tracing::error!(endpoint = self.endpoint, %error, "the store failed");
                     return Err(Unreached);
