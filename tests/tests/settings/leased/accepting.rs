@@ -1,7 +1,12 @@
 //! The status resource: what it says, and to whom.
 
+use std::future::{Ready, ready};
+
+use actix_web::dev::Payload;
+use actix_web::error::ErrorUnauthorized;
 use actix_web::test::TestRequest;
-use actix_web::web;
+use actix_web::{FromRequest, HttpRequest, web};
+use idem_runtime::Account;
 use idem_tests::Database;
 
 use super::{Kind, Told, each, send, statuses};
@@ -10,6 +15,7 @@ use crate::open::{Answer, attempt};
 each! {
     a_recorded_response_is_given_byte_for_byte,
     nobody_elses_operation_is_there,
+    who_has_no_identity_was_told_that_it_is_there,
     what_is_not_an_id_is_not_there,
     what_has_expired_is_not_there,
     the_status_path_is_the_whole_path,
@@ -95,6 +101,48 @@ async fn nobody_elses_operation_is_there<K: Kind>() {
     let shared = attempt("/background-endpoint", "k");
     let (database, _, answers) = ask_and::<K>(shared, |place| vec![look(place)]).await;
     assert_unknown(&answers[0]);
+    database.discard().await;
+}
+
+/// Says who is asking, or that it wants a token.
+struct Caller(String);
+
+impl Account for Caller {
+    fn account(&self) -> String {
+        self.0.clone()
+    }
+}
+
+impl FromRequest for Caller {
+    type Error = actix_web::Error;
+    type Future = Ready<Result<Self, Self::Error>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let named = request.headers().get("x-account");
+        let named = named.map(|name| Self(name.to_str().unwrap().to_owned()));
+        ready(named.ok_or_else(|| ErrorUnauthorized("who?")))
+    }
+}
+
+/// By the extractor's own error, which an id that does not exist never met.
+async fn who_has_no_identity_was_told_that_it_is_there<K: Kind>() {
+    let (database, _, _) = ask_and::<K>(attempt("/accept/201", "k"), |_| vec![]).await;
+    let told = web::Data::<Told>::default();
+    let place = place::<K>(&database).await;
+    let nobody = |place: &str| TestRequest::get().uri(place);
+    let unknown = format!("/operations/{}", "0".repeat(32));
+    let requests = vec![nobody(&place), nobody(&unknown), look(&place)];
+    let settings = K::builder(&database).await.account::<Caller>();
+    let answers = send(settings, &told, requests).await;
+    answers[..2].iter().for_each(assert_unknown);
+    assert_eq!(answers[0].body, answers[1].body);
+    assert_eq!(answers[2].status.as_u16(), 201);
+    // Elsewhere it is still the answer.
+    let settings = K::builder(&database).await.account::<Caller>();
+    let request = TestRequest::post().uri("/accept/201");
+    let request = request.insert_header(("idempotency-key", "l"));
+    let answers = send(settings, &told, vec![request]).await;
+    assert_eq!((statuses(&answers), &*answers[0].body), (vec![401], "who?"));
     database.discard().await;
 }
 

@@ -41,6 +41,13 @@ async fn success(status: web::Path<String>, told: web::Data<Told>) -> impl Respo
     end(&status, &told)
 }
 
+/// Its request is kept.
+#[post("/kept/{status}")]
+#[idempotent(mode = "lease", unresolved = "rerun", resume = "background")]
+async fn kept(status: web::Path<String>, told: web::Data<Told>) -> impl Responder {
+    end(&status, &told)
+}
+
 /// Its duplicates are accepted; it ends in the way of its status.
 #[post("/accept/{status}")]
 #[idempotent(mode = "lease", in_flight = "accept")]
@@ -61,6 +68,30 @@ async fn long(told: web::Data<Told>) -> HttpResponse {
     told.run();
     tokio::time::sleep(Duration::from_millis(2500)).await;
     HttpResponse::Created().body("at last")
+}
+
+/// Fails at first; its duplicates wait.
+#[post("/wait")]
+#[idempotent(
+    mode = "lease",
+    unresolved = "rerun",
+    resume = "background",
+    in_flight = "wait 1s"
+)]
+async fn wait(told: web::Data<Told>) -> HttpResponse {
+    match told.run() {
+        1 => HttpResponse::InternalServerError().finish(),
+        _ => HttpResponse::Created().finish(),
+    }
+}
+
+/// Runs until it is told that it is enough, under a lease that runs out soon.
+#[post("/short")]
+#[idempotent(mode = "lease", lease = "1s")]
+async fn short(told: web::Data<Told>) -> HttpResponse {
+    told.say("entered");
+    told.after.notified().await;
+    HttpResponse::Created().finish()
 }
 
 /// Fails at first, and then takes its time.
@@ -147,8 +178,11 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
         .service(all)
         .service(success)
         .service(accept)
+        .service(kept)
         .service(long)
         .service(slow)
+        .service(wait)
+        .service(short)
         .service(account)
         .service(tenant)
         .service(endpoint);
@@ -158,11 +192,12 @@ macro_rules! stamp {
     ($module:ident $connection:ty) => {
         pub(super) mod $module {
             use actix_web::{HttpResponse, post, web};
-            use idem_runtime::{Steps, idempotent};
+            use idem_runtime::{IdempotencyKey, Steps, idempotent};
             use serde::Deserialize;
 
             use crate::leased::Told;
             use crate::leased::plays::{Failure, play, transact};
+            use crate::leased::runs;
 
             #[derive(Deserialize)]
             struct How {
@@ -235,6 +270,55 @@ macro_rules! stamp {
                 Ok(HttpResponse::Created().body(much.len().to_string()))
             }
 
+            #[post("/run/{play}")]
+            #[idempotent(
+                mode = "lease",
+                unresolved = "rerun",
+                lease = "4s",
+                response_limit = "1KiB"
+            )]
+            async fn run(
+                name: web::Path<String>,
+                key: IdempotencyKey,
+                told: web::Data<Told>,
+                steps: Steps<$connection>,
+            ) -> Result<HttpResponse, Failure> {
+                runs::play(&name, key.as_str(), &steps, &told).await
+            }
+
+            #[post("/run-held/{play}")]
+            #[idempotent(mode = "lease")]
+            async fn run_held(
+                name: web::Path<String>,
+                key: IdempotencyKey,
+                told: web::Data<Told>,
+                steps: Steps<$connection>,
+            ) -> Result<HttpResponse, Failure> {
+                runs::play(&name, key.as_str(), &steps, &told).await
+            }
+
+            #[post("/run-kept/{play}")]
+            #[idempotent(mode = "lease", unresolved = "rerun", resume = "background")]
+            async fn run_kept(
+                name: web::Path<String>,
+                key: IdempotencyKey,
+                told: web::Data<Told>,
+                steps: Steps<$connection>,
+            ) -> Result<HttpResponse, Failure> {
+                runs::play(&name, key.as_str(), &steps, &told).await
+            }
+
+            #[post("/run-short/{play}")]
+            #[idempotent(mode = "lease", lease = "1s")]
+            async fn run_short(
+                name: web::Path<String>,
+                key: IdempotencyKey,
+                told: web::Data<Told>,
+                steps: Steps<$connection>,
+            ) -> Result<HttpResponse, Failure> {
+                runs::play(&name, key.as_str(), &steps, &told).await
+            }
+
             #[post("/steps-in-transaction")]
             #[idempotent]
             async fn in_transaction(_: Steps<$connection>, _: &mut $connection) -> HttpResponse {
@@ -248,6 +332,10 @@ macro_rules! stamp {
                     .service(brief)
                     .service(refusing)
                     .service(much)
+                    .service(run)
+                    .service(run_held)
+                    .service(run_kept)
+                    .service(run_short)
                     .service(in_transaction)
                     .route("/steps-unprotected", web::post().to(unprotected));
             }

@@ -3,12 +3,17 @@
 
 mod accepting;
 mod both;
+mod doubt;
 mod ends;
 mod handlers;
+mod late;
 mod plays;
 mod pools;
 mod resuming;
+mod runs;
 mod steps;
+mod stranded;
+mod verdicts;
 mod workers;
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,7 +25,7 @@ use actix_web::{App, web};
 use diesel_async::pooled_connection::{bb8, deadpool};
 use futures_util::future::BoxFuture;
 use idem_runtime::pool::{ConnectionPool, LendError, Loan};
-use idem_runtime::{Builder, Idempotency};
+use idem_runtime::{Builder, Idempotency, UnresolvedOperation};
 use idem_tests::Database;
 use tokio::sync::Notify;
 
@@ -48,7 +53,8 @@ trait Kind: idem_runtime::Backend {
 
     async fn database() -> Database {
         let database = crate::open::database(Self::BACKEND).await;
-        let taken = "CREATE TABLE taken (id integer PRIMARY KEY); INSERT INTO taken VALUES (1)";
+        let taken = "CREATE TABLE taken (id integer PRIMARY KEY); INSERT INTO taken VALUES (1);
+            CREATE TABLE children (id integer REFERENCES taken DEFERRABLE INITIALLY DEFERRED)";
         database.execute(taken).await;
         database
     }
@@ -130,7 +136,7 @@ impl<C: 'static> ConnectionPool<C> for Shared<C> {
 struct Told {
     runs: AtomicU32,
     words: Mutex<Vec<String>>,
-    /// For a task that outlives its handler.
+    /// For who waits for a word of the test.
     after: Notify,
 }
 
@@ -150,6 +156,17 @@ impl Told {
 
     fn words(&self) -> Vec<String> {
         self.words.lock().unwrap().clone()
+    }
+
+    /// How often this was said.
+    fn times(&self, word: &str) -> u32 {
+        let words = self.words.lock().unwrap();
+        words.iter().map(|said| u32::from(said == word)).sum()
+    }
+
+    /// Until it was said so often.
+    async fn until(&self, word: &str, times: u32) {
+        idem_tests::until(word, async || (self.times(word) >= times).then_some(())).await;
     }
 }
 
@@ -192,6 +209,23 @@ async fn send<K: Kind>(
 fn statuses(answers: &[Answer]) -> Vec<u16> {
     let statuses = answers.iter().map(|answer| answer.status.as_u16());
     statuses.collect()
+}
+
+/// A connection of one's own.
+async fn connect<K: Kind>(database: &Database) -> K {
+    let pool = K::bb8(database, 1).await;
+    match pool.dedicate().await {
+        Ok(connection) => connection,
+        Err(_) => panic!("no connection"),
+    }
+}
+
+/// The unresolved operation whose lease the test lets run out.
+async fn unresolved<K: Kind>(database: &Database, connection: &mut K) -> UnresolvedOperation {
+    database.expire_leases().await;
+    let mut unresolved = idem_runtime::unresolved(connection, 2).await.unwrap();
+    assert_eq!(unresolved.len(), 1);
+    unresolved.pop().unwrap()
 }
 
 /// What the one row has in this column of text.

@@ -68,6 +68,7 @@ pub(super) async fn play<C: Kind>(
             .map(drop),
         "unwritable-transaction" => unwritable_transaction(steps).await,
         "spoilt" => spoilt(steps, told).await,
+        "deferred" => deferred(steps).await,
         "own" => own(steps).await,
         "types" => return types(steps, told).await,
         "dropped" => dropped(steps).await,
@@ -103,7 +104,7 @@ pub(super) async fn transact<C: Kind>(
     steps.transaction(name, work).await
 }
 
-async fn mark<C: Kind>(connection: &mut C, label: &str) {
+pub(super) async fn mark<C: Kind>(connection: &mut C, label: &str) {
     let insert = format!("INSERT INTO marks VALUES ('{label}')");
     connection.batch_execute(&insert).await.unwrap();
 }
@@ -146,6 +147,17 @@ async fn spoilt<C: Kind>(steps: &Steps<C>, told: &Told) -> Result<(), Failure> {
         if connection.batch_execute(C::SPOILING).await.is_err() {
             told.say("swallowed");
         }
+        Ok(())
+    };
+    steps.transaction("a", work).await
+}
+
+/// What is wrong with the work is found out at its COMMIT.
+async fn deferred<C: Kind>(steps: &Steps<C>) -> Result<(), Failure> {
+    let work = async |connection: &mut C| {
+        mark(connection, "deferred").await;
+        let orphan = "INSERT INTO children VALUES (7)";
+        connection.batch_execute(orphan).await.unwrap();
         Ok(())
     };
     steps.transaction("a", work).await

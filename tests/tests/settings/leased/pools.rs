@@ -1,4 +1,5 @@
-//! Connections: how many an operation needs at once, and that its lease needs none of the pool's.
+//! Connections: how many an operation needs at once, that its lease needs none of the pool's, and that the isolation of
+//! their sessions does not matter.
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use actix_web::web;
 use idem_runtime::Idempotency;
 use tokio::time::{sleep, timeout};
 
-use super::{Kind, Shared, Told, app, each, send, statuses};
+use super::{Kind, Postgres, Shared, Told, app, each, send, statuses};
 use crate::open::{Answer, attempt, identified, marks};
 
 each! {
@@ -63,4 +64,33 @@ async fn a_lease_is_outlived_while_the_pool_is_used_up<K: Kind>() {
         assert_eq!((told.runs(), database.pending().await), (1, 0));
     }
     database.discard().await;
+}
+
+/// Each statement is about one row, and yet under such a level PostgreSQL refuses some of those that run side by side.
+#[actix_web::test]
+async fn the_databases_own_isolation_cancelled_handlers() {
+    for level in ["repeatable read", "serializable"] {
+        let database = Postgres::database().await;
+        let name = database.text("SELECT current_database()").await.unwrap();
+        let set = format!("ALTER DATABASE {name} SET default_transaction_isolation = '{level}'");
+        database.execute(&set).await;
+        let told = web::Data::<Told>::default();
+        let pool = Postgres::bb8(&database, 3).await;
+        let settings = identified(Idempotency::builder(pool)).pool_timeout(Duration::from_secs(60));
+        let app = init_service(app(&settings.build().unwrap(), &told)).await;
+        let burst = (0..60).map(async |key| {
+            let request = attempt("/steps/small", &format!("k{key}")).to_request();
+            Answer::of(call_service(&app, request).await).await
+        });
+        let answers = futures_util::future::join_all(burst).await;
+        for answer in &answers {
+            assert_eq!(answer.status.as_u16(), 201, "{level}: {}", answer.body);
+        }
+        assert_eq!(marks(&database, "small").await, 60, "{level}");
+        assert_eq!(
+            (database.records().await, database.pending().await),
+            (60, 0)
+        );
+        database.discard().await;
+    }
 }
