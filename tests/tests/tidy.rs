@@ -45,6 +45,11 @@ const OUTSIDE: &[&str] = &[
 
 const ROOMS: &[Room] = &[
     Room {
+        path: "idem-runtime/src",
+        never: &["SystemTime", "chrono::"],
+        because: "times are the database's, and the process measures lengths only",
+    },
+    Room {
         path: "idem-macros/src/args.rs",
         never: &["quote!"],
         because: "it parses",
