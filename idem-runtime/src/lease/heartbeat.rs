@@ -166,8 +166,9 @@ impl<C: Backend> Line<C> {
             sleep_until(next).await;
             let give_up = since + part(GIVE_UP_AFTER);
             let asked = Instant::now();
-            if C::ONE_WRITER && writing.load(Ordering::SeqCst) {
-                // Nobody can take the claim over, and a renewal would wait for ourselves.
+            // Nobody can take the claim over meanwhile, and a renewal waits for ourselves.
+            let writes_alone = || C::ONE_WRITER && writing.load(Ordering::SeqCst);
+            if writes_alone() {
                 since = asked;
                 next = asked + part(TRY_AGAIN_AFTER);
                 continue;
@@ -187,6 +188,7 @@ impl<C: Backend> Line<C> {
                     tracing::warn!(%error, "a lease could not be renewed yet");
                     next = give_up.min(Instant::now() + part(TRY_AGAIN_AFTER));
                 }
+                Err(_) if writes_alone() => next = Instant::now(),
                 Ok(Err(_)) | Err(_) => {
                     tracing::error!("a lease could not be renewed; its handler is cancelled");
                     return Word::Unrenewed;
