@@ -137,10 +137,12 @@ impl<C: Backend> Line<C> {
             writing,
             mut alive,
         } = beat;
+        let wanted = Rc::new(Cell::new(true));
         tokio::select! {
             biased;
-            _ = &mut alive => {}
-            lost = self.renew_until_lost(held, since, &writing) => {
+            _ = &mut alive => wanted.set(false),
+            lost = self.renew_until_lost(held, since, &writing, &wanted) => {
+                wanted.set(false);
                 word.send_replace(lost);
                 // Kept open, so that the word is heard.
                 let _dropped = alive.await;
@@ -159,6 +161,7 @@ impl<C: Backend> Line<C> {
         held: Held,
         mut since: Instant,
         writing: &AtomicBool,
+        wanted: &Rc<Cell<bool>>,
     ) -> Word {
         let part = |part: f64| held.length.mul_f64(part);
         let mut next = since + part(RENEW_AFTER);
@@ -174,7 +177,7 @@ impl<C: Backend> Line<C> {
                 continue;
             }
             let left = give_up.saturating_duration_since(asked);
-            match timeout(left, self.renewal(held)).await {
+            match timeout(left, self.renewal(held, wanted)).await {
                 Ok(Ok(Ok(Renewal::Done))) => {
                     since = asked;
                     next = since + part(RENEW_AFTER);
@@ -198,17 +201,26 @@ impl<C: Backend> Line<C> {
     }
 
     /// In a task of its own: on SQLite a statement must not be dropped in the middle of it.
-    fn renewal(self: &Rc<Self>, held: Held) -> JoinHandle<Result<Renewal, Failure>> {
-        let line = Rc::clone(self);
-        spawn_local(async move { line.renew(held).await })
+    fn renewal(
+        self: &Rc<Self>,
+        held: Held,
+        wanted: &Rc<Cell<bool>>,
+    ) -> JoinHandle<Result<Renewal, Failure>> {
+        let (line, wanted) = (Rc::clone(self), Rc::clone(wanted));
+        spawn_local(async move { line.renew(held, &wanted).await })
     }
 
-    async fn renew(&self, held: Held) -> Result<Renewal, Failure> {
+    async fn renew(&self, held: Held, wanted: &Cell<bool>) -> Result<Renewal, Failure> {
         let mut line = self.connection.lock().await;
         let mut connection = match line.take() {
             Some(connection) => connection,
             None => self.connect().await?,
         };
+        // It may have been waited for too long.
+        if !wanted.get() {
+            *line = Some(connection);
+            return Ok(Renewal::Taken);
+        }
         let renewal = renew(&mut connection, &held);
         let renewed = if C::NEEDS_UNWINDING {
             renewal.await?
