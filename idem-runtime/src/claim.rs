@@ -96,12 +96,14 @@ pub(crate) async fn settle<C: Backend>(
                         first.elsewhere();
                         patience.pause(operation, keyed).await?;
                     }
-                    Claimed::Pending(fingerprint) => {
+                    Claimed::Pending => {
                         drop(connection);
-                        if !operation.is_of(keyed, &fingerprint)? {
-                            return Err(operation.mismatch().into());
-                        }
+                        // The row that is judged is the one that may be taken over: fingerprint and owner
+                        // are of one look.
                         match state(&mut reach, keyed).await? {
+                            Some(state) if !operation.is_of(keyed, &state.fingerprint)? => {
+                                return Err(operation.mismatch().into());
+                            }
                             Some(state) if state.ended => return Ok(Settled::Stale(state, first)),
                             Some(_) => {
                                 first.elsewhere();

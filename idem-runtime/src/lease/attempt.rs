@@ -56,7 +56,9 @@ where
     let ended = judge(operation, ended, found);
     let held = holding.held;
     match ended {
-        Ended::Final(answer, stored) => record(operation, keyed, holding, answer, stored).await,
+        Ended::Final(answer, stored) => {
+            record(operation, keyed, lease, holding, answer, stored).await
+        }
         Ended::Failed(answer) => {
             let is_free = lease.unresolved == Unresolved::Rerun && lease.resume == Resume::Client;
             if is_free && is_untouched && forget(operation, held).await
@@ -65,21 +67,21 @@ where
                 operation.tell("failed");
                 return Err(answer);
             }
-            lost(operation, keyed, held).await
+            lost(operation, keyed, lease, held).await
         }
         Ended::Refused(answer) => {
             if is_untouched && forget(operation, held).await || give_back(operation, held).await {
                 operation.tell("unrecorded");
                 return Err(answer);
             }
-            lost(operation, keyed, held).await
+            lost(operation, keyed, lease, held).await
         }
         Ended::Changed => {
             leave(operation, held).await;
             operation.tell("unresolved");
             Err(Problem::changed().into())
         }
-        Ended::Lost => lost(operation, keyed, held).await,
+        Ended::Lost => lost(operation, keyed, lease, held).await,
         Ended::Unrenewed => {
             operation.tell("unrenewed");
             Err(Problem::store_unavailable().into())
@@ -183,14 +185,15 @@ fn judge<C: Backend>(operation: &Operation<C>, ended: Ended, found: Found) -> En
 async fn record<C: Backend>(
     operation: &Operation<C>,
     keyed: &Keyed,
+    lease: LeasePolicy,
     holding: &Holding,
     answer: HttpResponse,
     stored: StoredResponse,
 ) -> Result<HttpResponse, Refusal> {
     let (held, retain) = (holding.held, operation.policy.retain);
     let record = async |connection: &mut C| lease::record(connection, &held, &stored, retain).await;
-    let lease = (held, holding.watched());
-    match insist(&operation.settings, &operation.endpoint, lease, record).await {
+    let ours = (held, holding.watched());
+    match insist(&operation.settings, &operation.endpoint, ours, record).await {
         Ok(true) => {
             operation.tell("executed");
             Ok(answer)
@@ -200,7 +203,7 @@ async fn record<C: Backend>(
             operation.tell("executed");
             Ok(answer)
         }
-        Ok(false) => lost(operation, keyed, held).await,
+        Ok(false) => lost(operation, keyed, lease, held).await,
         Err(unreached) => {
             tracing::error!(
                 endpoint = operation.endpoint,
@@ -224,6 +227,7 @@ async fn is_recorded_by<C: Backend>(
 async fn lost<C: Backend>(
     operation: &Operation<C>,
     keyed: &Keyed,
+    lease: LeasePolicy,
     held: Held,
 ) -> Result<HttpResponse, Refusal> {
     tracing::warn!(endpoint = operation.endpoint, owner = %held.owner, "the claim was lost");
@@ -233,10 +237,9 @@ async fn lost<C: Backend>(
     }
     let state = async |connection: &mut C| lease::state(connection, held.id).await;
     match operation.reach().ask(state).await?.1 {
-        Some(state) if !state.is_going_on() => Err(operation.unresolved().into()),
-        Some(_) => Err(operation.in_flight(keyed)),
-        // It was released: a retry runs it again.
-        None => Err(Problem::in_flight().into()),
+        Some(state) if state.is_going_on() => Err(operation.in_flight(keyed)),
+        Some(state) if !state.may_rerun(lease.unresolved) => Err(operation.unresolved().into()),
+        Some(_) | None => Err(Problem::stranded().into()),
     }
 }
 

@@ -132,8 +132,8 @@ pub enum Claimed {
     },
     /// Somebody has recorded this key.
     Recorded(Record),
-    /// Somebody has claimed this key in lease mode, for a request with this fingerprint.
-    Pending(Vec<u8>),
+    /// Somebody has claimed this key in lease mode, for whatever request.
+    Pending,
     /// Somebody is running the same request.
     InFlight,
     /// Somebody is running another request with this key.

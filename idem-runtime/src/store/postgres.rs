@@ -237,7 +237,7 @@ impl Row {
     fn claimed(self, claim: &Claim) -> QueryResult<Claimed> {
         self.check(claim)?;
         let Some(status) = self.status else {
-            return Ok(Claimed::Pending(self.fingerprint));
+            return Ok(Claimed::Pending);
         };
         Ok(Claimed::Recorded(Record {
             fingerprint: self.fingerprint,

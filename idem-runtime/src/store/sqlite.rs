@@ -182,7 +182,7 @@ fn look(connection: &mut SqliteConnection, claim: &Claim) -> QueryResult<Option<
                 body: row.body.map(Into::into),
             },
         }),
-        None => Claimed::Pending(row.fingerprint),
+        None => Claimed::Pending,
     })))
 }
 

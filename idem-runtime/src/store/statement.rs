@@ -188,6 +188,7 @@ query!(StepsQuery: Nullable<Text>);
 
 query!(StateQuery: (
     Text,
+    Binary,
     Nullable<Binary>,
     Nullable<Text>,
     Bool,

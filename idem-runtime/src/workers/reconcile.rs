@@ -63,8 +63,8 @@ pub trait Reconciler: 'static {
 pub enum Verdict {
     /// It is done, and this is its response, which every retry gets from now on.
     Completed(RecordedResponse),
-    /// It was not done, and may be run again: by the next retry, or with the same key for something
-    /// else. Where steps of it are finished they stay so, and only the same request may go on.
+    /// It was not done, and may be run again by the next retry, once. Where steps of it are finished they
+    /// stay so. The key is for the same request only: a call may still be on its way.
     Released,
     /// Nobody knows yet.
     Unknown,

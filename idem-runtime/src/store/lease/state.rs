@@ -14,6 +14,7 @@ use crate::store::statement::{Piece, StateQuery, statement};
 #[derive(Debug, Queryable)]
 pub struct State {
     pub(crate) scope: String,
+    pub(crate) fingerprint: Vec<u8>,
     pub(crate) owner: Option<Vec<u8>>,
     /// What the claim said of the case that its lease runs out; NULL is `hold`.
     unresolved: Option<String>,
@@ -71,7 +72,7 @@ pub(crate) async fn state<C: Leases>(
     id: [u8; 16],
 ) -> QueryResult<Option<State>> {
     let state = statement![
-        "SELECT scope, ",
+        "SELECT scope, fingerprint, ",
         Piece::BytesOfId("owner"),
         ", unresolved, coalesce(lease_expires_at <= ",
         Piece::Now,

@@ -170,17 +170,10 @@ pub(crate) async fn settle<C: Leases>(
     changed(C::execute(connection, settle).await)
 }
 
-/// Somebody knows that an unresolved operation may be run again: from the beginning, or, where steps
-/// of it are finished, behind those, once. Its late owner is none any more.
+/// Somebody knows that an unresolved operation may be run again, behind its finished steps, once. Its
+/// late owner is none any more. The row stays, for the same request only: a call of the late owner may
+/// still be on its way, with keys that are derived from this one.
 pub(crate) async fn release<C: Leases>(connection: &mut C, seen: Seen) -> QueryResult<bool> {
-    let forget = statement![
-        "DELETE FROM idempotency_keys",
-        as_seen(seen),
-        " AND steps IS NULL"
-    ];
-    if changed(C::execute(connection, forget).await)? {
-        return Ok(true);
-    }
     let release = statement![
         "UPDATE idempotency_keys SET unresolved = 'released', owner = ",
         Uuid::new_v4(),
