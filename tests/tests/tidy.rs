@@ -254,6 +254,7 @@ const SOURCES: &[&str] = &[
     "examples",
     "tests/src",
     "tests/tests",
+    "tests/model",
     "benches",
     "xtask",
 ];
@@ -264,6 +265,7 @@ const MEMBERS: &[&str] = &[
     "idem-cli",
     "examples/orders",
     "tests",
+    "tests/model",
     "benches",
     "xtask",
 ];

@@ -1,0 +1,5 @@
+//! The protocol as a model, checked exhaustively within small bounds.
+
+mod acts;
+pub mod defects;
+pub mod transaction;
