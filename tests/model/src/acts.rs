@@ -19,9 +19,6 @@ macro_rules! acts {
             /// `idem-runtime/src`.
             pub const CODE: &'static [(&'static str, &'static str, &'static str)] =
                 &[$((stringify!($code), $function, $file),)*];
-
-            /// Whatever may happen.
-            const ALL: &'static [Self] = &[$(Self::$code,)* $(Self::$world,)*];
         }
     };
 }

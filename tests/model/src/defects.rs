@@ -90,7 +90,7 @@ impl Defect {
     /// The property that must not hold with it.
     #[must_use]
     pub fn caught_by(self) -> &'static str {
-        use crate::transaction;
+        use crate::{lease, transaction};
         match self {
             Self::RecordOutsideTransaction => transaction::NO_EFFECT_WITHOUT_RECORD,
             Self::NoLockNoKey | Self::LookBeforeLock => transaction::NO_SECOND_EFFECT,
@@ -102,7 +102,14 @@ impl Defect {
             Self::ExpiredTakenForLive => transaction::NO_EXPIRED_ANSWER,
             Self::LocksOutliveTransaction => transaction::NOT_BLOCKED,
             Self::PrunerDeletesLive => transaction::NO_RECORD_LOST,
-            _ => "",
+            Self::FenceSkippedOnRecord | Self::SettledKeepsOwner => lease::EQUAL_ANSWERS,
+            Self::FenceSkippedOnStep | Self::StepsReadBeforeTaking => lease::NO_SECOND_EFFECT,
+            Self::StaleTakenForFree | Self::ReleasedSticks => lease::NO_CALL_WITHOUT_A_WORD,
+            Self::PrunerDeletesPending => lease::NO_CLAIM_LOST,
+            Self::TakenUnseen => lease::NO_LIVE_CLAIM_TAKEN,
+            Self::VerdictOnAnyLease => lease::NO_VERDICT_ON_WHAT_WAS_NOT_SEEN,
+            Self::EndedKeepsOwner => lease::ENDED_STAYS_ENDED,
+            Self::ForgottenThoughCalled => lease::ONE_KEY_ONE_BODY,
         }
     }
 }

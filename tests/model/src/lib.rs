@@ -2,4 +2,5 @@
 
 mod acts;
 pub mod defects;
+pub mod lease;
 pub mod transaction;
