@@ -30,6 +30,30 @@ pub enum Rule {
     Released,
 }
 
+/// Flaws of the protocol as it is built. Each needs two bodies under one key to show.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Flaws {
+    /// A release deletes the row where no step of it is finished, so that the key is free for another
+    /// body while its late owner may still call the outside world. Without it the row stays, released.
+    pub release_deletes: bool,
+    /// The look at a claim that was found, and the take-over behind it, do not compare the fingerprint
+    /// again: it may be another claim by then, of another body.
+    pub state_without_print: bool,
+}
+
+impl Flaws {
+    /// The code as it is.
+    pub const AS_BUILT: Self = Self {
+        release_deletes: true,
+        state_without_print: true,
+    };
+    /// As it would be without them.
+    pub const MENDED: Self = Self {
+        release_deletes: false,
+        state_without_print: false,
+    };
+}
+
 /// The model and its bounds. All attempts have the same scope and key.
 #[derive(Debug, Clone)]
 pub struct Lease {
@@ -49,6 +73,8 @@ pub struct Lease {
     pub mishaps: u8,
     /// How often the reconciler takes an operation.
     pub verdicts: u8,
+    /// What the checker has found in the code, and is not mended there yet.
+    pub flaws: Flaws,
     /// What is broken.
     pub defect: Option<Defect>,
 }
@@ -75,7 +101,10 @@ struct Row {
 /// A record that was written at some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Record {
+    /// That of its row.
     print: u8,
+    /// That of the run whose answer it is.
+    of: u8,
     is_verdict: bool,
     at: u8,
     until: u8,

@@ -1,47 +1,114 @@
-//! Lease mode, checked.
+//! Lease mode: every state within the bounds, every defect, and the flaws that were found.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+#![allow(missing_docs)]
 
-use std::time::Instant;
+mod common;
 
-use idem_model::lease::{Lease, Rule};
-use stateright::{Checker, Model};
+use common::{fails, holds};
+use idem_model::defects::Defect;
+use idem_model::lease::{EQUAL_ANSWERS, Flaws, Lease, ONE_KEY_ONE_BODY, Rule, SEEN};
 
-fn model(attempts: &[u8], rule: Rule) -> Lease {
+const A: u8 = 0;
+/// Another body under the same key.
+const B: u8 = 1;
+
+/// With so many faults, mishaps and verdicts.
+fn bounded(attempts: &[u8], rule: Rule, [faults, mishaps, verdicts]: [u8; 3]) -> Lease {
     Lease {
         attempts: attempts.to_vec(),
         rule,
         length: 1,
         retain: 9,
         ticks: 2,
-        faults: 1,
-        mishaps: 1,
-        verdicts: 1,
+        faults,
+        mishaps,
+        verdicts,
+        flaws: Flaws::MENDED,
         defect: None,
     }
 }
 
-fn check(name: &str, model: Lease) {
-    let began = Instant::now();
-    let checker = model.checker().threads(2).spawn_bfs().join();
-    let took = began.elapsed();
-    println!(
-        "{name}: {} states, depth {}, {took:.1?}",
-        checker.unique_state_count(),
-        checker.max_depth()
-    );
-    checker.assert_properties();
+fn as_built(model: Lease) -> Lease {
+    Lease {
+        flaws: Flaws::AS_BUILT,
+        ..model
+    }
 }
 
 #[test]
-fn hold_aa() {
-    check("hold AA", model(&[0, 0], Rule::Hold));
+fn one_request_twice_as_built() {
+    for rule in [Rule::Hold, Rule::Rerun] {
+        let model = as_built(bounded(&[A, A], rule, [1, 1, 1]));
+        holds(&format!("AA, {rule:?}, as built"), model, &[]);
+    }
 }
+
 #[test]
-fn rerun_aa() {
-    check("rerun AA", model(&[0, 0], Rule::Rerun));
+fn one_request_three_times_as_built() {
+    for rule in [Rule::Hold, Rule::Rerun] {
+        let model = as_built(bounded(&[A, A, A], rule, [0, 1, 1]));
+        holds(&format!("AAA, {rule:?}, as built, no faults"), model, &[]);
+    }
 }
+
 #[test]
-fn hold_ab() {
-    check("hold AB", model(&[0, 1], Rule::Hold));
+fn two_bodies_under_one_key() {
+    for rule in [Rule::Hold, Rule::Rerun] {
+        let model = bounded(&[A, A, B], rule, [0, 2, 1]);
+        holds(&format!("AAB, {rule:?}, no faults"), model, &[]);
+        // Nobody is there to replay anything.
+        let model = bounded(&[A, B], rule, [1, 1, 1]);
+        holds(&format!("AB, {rule:?}"), model, &[SEEN[1]]);
+    }
+}
+
+#[test]
+fn records_expire() {
+    for rule in [Rule::Hold, Rule::Rerun] {
+        let mut model = as_built(bounded(&[A, A, A], rule, [0, 0, 1]));
+        (model.retain, model.ticks) = (1, 3);
+        holds(
+            &format!("AAA, {rule:?}, as built, records expire"),
+            model,
+            &[],
+        );
+    }
+}
+
+#[test]
+fn every_defect_is_caught() {
+    for &defect in Defect::LEASE {
+        let rule = match defect {
+            Defect::StaleTakenForFree | Defect::ReleasedSticks | Defect::PrunerDeletesPending => {
+                Rule::Hold
+            }
+            _ => Rule::Rerun,
+        };
+        let attempts = match defect {
+            Defect::ForgottenThoughCalled => [A, A, B],
+            _ => [A, A, A],
+        };
+        let mut model = bounded(&attempts, rule, [0, 2, 1]);
+        model.defect = Some(defect);
+        fails(&format!("{defect:?}"), model, defect.caught_by());
+    }
+}
+
+/// Not mended yet: see the crate's documentation. Whoever mends it in the code takes it out of `Flaws`.
+#[test]
+fn flaw_a_release_frees_the_key_for_another_body_while_a_late_owner_may_call() {
+    let mut model = bounded(&[A, B], Rule::Hold, [0, 0, 1]);
+    model.flaws.release_deletes = true;
+    fails("a release deletes the row", model, ONE_KEY_ONE_BODY);
+}
+
+/// Not mended yet: see the crate's documentation. Whoever mends it in the code takes it out of `Flaws`.
+#[test]
+fn flaw_the_claim_of_another_body_is_taken_over() {
+    for property in [ONE_KEY_ONE_BODY, EQUAL_ANSWERS] {
+        let mut model = bounded(&[A, A, B, B], Rule::Rerun, [0, 2, 0]);
+        model.ticks = 1;
+        model.flaws.state_without_print = true;
+        fails("the fingerprint is not compared again", model, property);
+    }
 }

@@ -1,25 +1,23 @@
-//! Transaction mode, checked.
+//! Transaction mode: every state within the bounds, and every defect.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+#![allow(missing_docs)]
 
-use std::time::Instant;
+mod common;
 
+use common::{fails, holds};
 use idem_model::defects::Defect;
 use idem_model::transaction::{Isolation, Operation, Transaction};
-use stateright::{Checker, HasDiscoveries, Model};
 
-fn a() -> Operation {
-    Operation::new(0, 0)
-}
+const A: Operation = Operation::new(0, 0);
+/// Another body under the same key.
+const B: Operation = Operation::new(0, 1);
+/// The same body under another key.
+const C: Operation = Operation::new(1, 0);
 
-fn b() -> Operation {
-    Operation::new(0, 1)
-}
-
-fn model(attempts: &[Operation]) -> Transaction {
+fn bounded(attempts: &[Operation], isolation: Isolation) -> Transaction {
     Transaction {
         attempts: attempts.to_vec(),
-        isolation: Isolation::ReadCommitted,
+        isolation,
         retain: 1,
         ticks: 2,
         faults: 1,
@@ -28,61 +26,52 @@ fn model(attempts: &[Operation]) -> Transaction {
     }
 }
 
-fn check(name: &str, model: Transaction) {
-    let began = Instant::now();
-    let checker = model.checker().threads(2).spawn_bfs().join();
-    let took = began.elapsed();
-    println!(
-        "{name}: {} states, depth {}, {took:.1?}",
-        checker.unique_state_count(),
-        checker.max_depth()
-    );
-    checker.assert_properties();
+#[test]
+fn one_request_three_times() {
+    for isolation in [Isolation::ReadCommitted, Isolation::RepeatableRead] {
+        let bounds = format!("AAA, {isolation:?}");
+        holds(&bounds, bounded(&[A, A, A], isolation), &[]);
+    }
 }
 
 #[test]
-fn three() {
-    check("AAA", model(&[a(), a(), a()]));
+fn two_bodies_under_one_key() {
+    for isolation in [Isolation::ReadCommitted, Isolation::RepeatableRead] {
+        let bounds = format!("AAB, {isolation:?}");
+        holds(&bounds, bounded(&[A, A, B], isolation), &[]);
+    }
 }
 
 #[test]
-fn aab() {
-    check("AAB", model(&[a(), a(), b()]));
+fn two_tenants_and_two_keys() {
+    for (bounds, other) in [("AA of another tenant", A.of(1)), ("AAC", C)] {
+        holds(
+            bounds,
+            bounded(&[A, A, other], Isolation::ReadCommitted),
+            &[],
+        );
+    }
 }
 
 #[test]
-fn scopes() {
-    check("A A'", model(&[a(), a().of(1), a()]));
+fn many_faults() {
+    let mut model = bounded(&[A, A, B], Isolation::ReadCommitted);
+    (model.faults, model.ticks) = (3, 1);
+    holds("AAB, three faults", model, &[]);
 }
 
 #[test]
-fn repeatable_read() {
-    let mut model = model(&[a(), a(), b()]);
-    model.isolation = Isolation::RepeatableRead;
-    check("RR AAB", model);
+fn four_attempts() {
+    let mut model = bounded(&[A, A, A, B], Isolation::ReadCommitted);
+    (model.faults, model.ticks, model.refusals) = (1, 1, false);
+    holds("AAAB, no refusals, one tick", model, &[]);
 }
 
 #[test]
-fn defects() {
+fn every_defect_is_caught() {
     for &defect in Defect::TRANSACTION {
-        let mut model = model(&[a(), a(), b(), a().of(1)]);
+        let mut model = bounded(&[A, A, B, A.of(1)], Isolation::ReadCommitted);
         model.defect = Some(defect);
-        let named = defect.caught_by();
-        let checker = model
-            .checker()
-            .finish_when(HasDiscoveries::AllOf([named].into()))
-            .spawn_bfs()
-            .join();
-        let found: Vec<_> = checker.discoveries().into_keys().collect();
-        println!(
-            "{defect:?}: {} states, {found:?}",
-            checker.unique_state_count()
-        );
-        let path = checker.discovery(named);
-        println!(
-            "{:?} {}",
-            path.as_ref().map(|p| p.clone().into_actions()),
-            path.is_some()
-        );
+        fails(&format!("{defect:?}"), model, defect.caught_by());
     }
 }

@@ -48,6 +48,9 @@ impl Lease {
         let Some(&row) = state.pending() else {
             return to(state, who, Phase::Idle);
         };
+        if row.print != self.print(who) && !self.flaws.state_without_print {
+            return over(state, who, Told::Mismatch);
+        }
         if row.lease > state.clock {
             return over(state, who, Told::InFlight);
         }

@@ -90,7 +90,7 @@ fn equal_answers(model: &Lease, state: &State) -> bool {
             let overlap = found.at < or_found.until && or_found.at < found.until;
             record == other || !overlap
         };
-        found.print == model.print(who) && told[place..].iter().all(is_equal)
+        found.of == model.print(who) && told[place..].iter().all(is_equal)
     })
 }
 

@@ -91,7 +91,7 @@ impl Lease {
         is_ours && self.write_response(state, print, false)
     }
 
-    pub(super) fn write_response(&self, state: &mut State, print: u8, is_verdict: bool) -> bool {
+    pub(super) fn write_response(&self, state: &mut State, of: u8, is_verdict: bool) -> bool {
         let Some(row) = &mut state.row else {
             return false;
         };
@@ -100,7 +100,8 @@ impl Lease {
             row.owner = None;
         }
         state.records.push(Record {
-            print,
+            print: row.print,
+            of,
             is_verdict,
             at: state.clock,
             until: state.clock + self.retain,
