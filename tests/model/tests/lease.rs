@@ -45,9 +45,12 @@ fn one_request_twice_as_built() {
 
 #[test]
 fn one_request_three_times_as_built() {
-    for rule in [Rule::Hold, Rule::Rerun] {
-        let model = as_built(bounded(&[A, A, A], rule, [0, 1, 1]));
-        holds(&format!("AAA, {rule:?}, as built, no faults"), model, &[]);
+    for (bounds, rule, budget) in [
+        ("AAA, Hold, as built, no faults", Rule::Hold, [0, 1, 1]),
+        ("AAA, Rerun, as built, a mishap", Rule::Rerun, [0, 1, 0]),
+        ("AAA, Rerun, as built, a verdict", Rule::Rerun, [0, 0, 1]),
+    ] {
+        holds(bounds, as_built(bounded(&[A, A, A], rule, budget)), &[]);
     }
 }
 
@@ -66,7 +69,7 @@ fn two_bodies_under_one_key() {
 fn records_expire() {
     for rule in [Rule::Hold, Rule::Rerun] {
         let mut model = as_built(bounded(&[A, A, A], rule, [0, 0, 1]));
-        (model.retain, model.ticks) = (1, 3);
+        model.retain = 1;
         holds(
             &format!("AAA, {rule:?}, as built, records expire"),
             model,

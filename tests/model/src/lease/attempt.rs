@@ -1,7 +1,7 @@
 //! One run of the handler under its lease, and the end of it.
 
 use super::store::token;
-use super::{CHARGE, Lease, ORDER, Phase, Rule, State, Told};
+use super::{Attempt, CHARGE, Lease, ORDER, Phase, Rule, State, Told};
 use crate::defects::Defect;
 
 pub(super) fn to(state: &mut State, who: usize, phase: Phase) -> bool {
@@ -11,9 +11,13 @@ pub(super) fn to(state: &mut State, who: usize, phase: Phase) -> bool {
 
 pub(super) fn over(state: &mut State, who: usize, told: Told) -> bool {
     let attempt = &mut state.attempts[who];
-    attempt.told = Some(told);
     // Nothing of it matters any more.
-    (attempt.known, attempt.is_new, attempt.lease) = (0, false, 0);
+    *attempt = Attempt {
+        is_dead: attempt.is_dead,
+        has_ended: attempt.has_ended,
+        told: Some(told),
+        ..Attempt::NEW
+    };
     to(state, who, Phase::Over)
 }
 

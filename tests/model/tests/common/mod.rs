@@ -7,7 +7,7 @@ use std::time::Instant;
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
 
 /// Visits every state. Nothing that must hold fails, and whatever should be possible is, save `unseen`.
-pub fn holds<M>(bounds: &str, model: M, unseen: &[&str])
+pub(crate) fn holds<M>(bounds: &str, model: M, unseen: &[&str])
 where
     M: Model + Send + Sync + 'static,
     M::State: Hash + Debug + Clone + PartialEq + Send + Sync,
@@ -38,7 +38,7 @@ where
 }
 
 /// Looks until this property fails, and says by which actions it does.
-pub fn fails<M>(broken: &str, model: M, property: &'static str)
+pub(crate) fn fails<M>(broken: &str, model: M, property: &'static str)
 where
     M: Model + Send + Sync + 'static,
     M::State: Hash + Debug + Clone + PartialEq + Send + Sync,
