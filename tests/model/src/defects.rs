@@ -53,6 +53,10 @@ pub enum Defect {
     ForgottenThoughCalled,
     /// A settled record keeps the owner of the claim.
     SettledKeepsOwner,
+    /// A step whose COMMIT was not answered is taken for finished.
+    DoubtTakenForDone,
+    /// A released claim is not taken over.
+    ReleasedIsNobodys,
 }
 
 impl Defect {
@@ -85,6 +89,8 @@ impl Defect {
         Self::ReleasedSticks,
         Self::ForgottenThoughCalled,
         Self::SettledKeepsOwner,
+        Self::DoubtTakenForDone,
+        Self::ReleasedIsNobodys,
     ];
 
     /// The property that must not hold with it.
@@ -110,6 +116,8 @@ impl Defect {
             Self::VerdictOnAnyLease => lease::NO_VERDICT_ON_WHAT_WAS_NOT_SEEN,
             Self::EndedKeepsOwner => lease::ENDED_STAYS_ENDED,
             Self::ForgottenThoughCalled => lease::ONE_KEY_ONE_BODY,
+            Self::DoubtTakenForDone => lease::NO_ANSWER_WITHOUT_EFFECT,
+            Self::ReleasedIsNobodys => lease::NOT_BLOCKED,
         }
     }
 }

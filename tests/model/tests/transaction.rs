@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{fails, holds};
+use common::{fails, has_its_defect, holds};
 use idem_model::defects::Defect;
 use idem_model::transaction::{Isolation, Operation, Transaction};
 
@@ -74,4 +74,9 @@ fn every_defect_is_caught() {
         model.defect = Some(defect);
         fails(&format!("{defect:?}"), model, defect.caught_by());
     }
+}
+
+#[test]
+fn every_property_has_its_defect() {
+    has_its_defect(bounded(&[A], Isolation::ReadCommitted), Defect::TRANSACTION);
 }

@@ -70,7 +70,7 @@ impl Lease {
 
     pub(super) fn is_finished(&self, state: &mut State, who: usize) -> bool {
         let is_finished = state.held_by(who).is_some_and(|row| row.steps & ORDER != 0);
-        match is_finished {
+        match is_finished || self.is(Defect::DoubtTakenForDone) {
             true => to(state, who, Phase::Record),
             false => to(state, who, Phase::End),
         }

@@ -55,7 +55,7 @@ impl Lease {
             return over(state, who, Told::InFlight);
         }
         let may_rerun = match row.rule {
-            Rule::Released => true,
+            Rule::Released => !self.is(Defect::ReleasedIsNobodys),
             Rule::Rerun => self.rule == Rule::Rerun,
             Rule::Hold => self.is(Defect::StaleTakenForFree),
         };

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::time::Instant;
 
+use idem_model::defects::Defect;
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
 
 /// Visits every state. Nothing that must hold fails, and whatever should be possible is, save `unseen`.
@@ -61,5 +62,18 @@ where
     );
     for action in actions {
         println!("    {action:?}");
+    }
+}
+
+/// A property that nothing can break says nothing.
+pub(crate) fn has_its_defect<M: Model>(model: M, defects: &[Defect]) {
+    for property in model.properties() {
+        let is_named = defects.iter().any(|one| one.caught_by() == property.name);
+        let is_promise = property.expectation != Expectation::Sometimes;
+        assert!(
+            is_named || !is_promise,
+            "nothing breaks `{}`",
+            property.name
+        );
     }
 }
