@@ -235,6 +235,11 @@ const ROOMS: &[Room] = &[
         because: "tests use the public API",
     },
     Room {
+        path: "tests/model",
+        never: &["idem_runtime", "idem_macros"],
+        because: "a model is an independent statement",
+    },
+    Room {
         path: "examples",
         never: &["idem_macros", "idem_runtime::private"],
         because: "an example is what a user writes",
@@ -259,6 +264,7 @@ const SOURCES: &[&str] = &[
     "examples",
     "tests/src",
     "tests/tests",
+    "tests/model",
     "benches",
     "xtask",
 ];
@@ -269,6 +275,7 @@ const MEMBERS: &[&str] = &[
     "idem-cli",
     "examples/orders",
     "tests",
+    "tests/model",
     "benches",
     "xtask",
 ];
@@ -294,6 +301,7 @@ fn no_product_file_is_too_long_to_read() {
         "idem-cli/src",
         "examples",
         "benches",
+        "tests/model",
         "xtask",
     ]) {
         let length = text.lines().count();
