@@ -30,28 +30,16 @@ pub enum Rule {
     Released,
 }
 
-/// Flaws of the protocol as it is built. Each needs two bodies under one key to show.
+/// Flaws that the checker has found in the code, and that are mended there since. Each needs two bodies
+/// under one key to show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Flaws {
-    /// A release deletes the row where no step of it is finished, so that the key is free for another
-    /// body while its late owner may still call the outside world. Without it the row stays, released.
+    /// A release deleted the row where no step of it was finished, so that the key was free for another
+    /// body while its late owner could still call the outside world.
     pub release_deletes: bool,
-    /// The look at a claim that was found, and the take-over behind it, do not compare the fingerprint
-    /// again: it may be another claim by then, of another body.
+    /// The look at a claim that was found, and the take-over behind it, did not compare the fingerprint
+    /// again: it could be another claim by then, of another body.
     pub state_without_print: bool,
-}
-
-impl Flaws {
-    /// The code as it is.
-    pub const AS_BUILT: Self = Self {
-        release_deletes: true,
-        state_without_print: true,
-    };
-    /// As it would be without them.
-    pub const MENDED: Self = Self {
-        release_deletes: false,
-        state_without_print: false,
-    };
 }
 
 /// The model and its bounds. All attempts have the same scope and key.
@@ -73,7 +61,7 @@ pub struct Lease {
     pub mishaps: u8,
     /// How often the reconciler takes an operation.
     pub verdicts: u8,
-    /// What the checker has found in the code, and is not mended there yet.
+    /// What the code was mended of.
     pub flaws: Flaws,
     /// What is broken.
     pub defect: Option<Defect>,

@@ -45,12 +45,12 @@
 //!
 //! # What the checker has found
 //!
-//! Two [flaws](lease::Flaws) of lease mode, both with *two bodies under one key*. They are in the model as
-//! in the code; with one body, or with both mended, every property holds. A test of its own shows each.
+//! Two [flaws](lease::Flaws) of lease mode, both with *two bodies under one key*. The code is mended of them;
+//! a test of its own shows what each of them did.
 //!
-//! **The claim of another body is taken over.** `claim` compares the fingerprint of the pending row that it
-//! finds. The look behind it (`state`) is a statement of its own and does not, and the take-over proves the
-//! owner that *this* look has seen. In between, the row may have become another one:
+//! **The claim of another body is taken over.** `claim` compared the fingerprint of the pending row that it
+//! found. The look behind it (`state`) was a statement of its own and did not, and the take-over proves the
+//! owner that *this* look has seen. In between, the row could have become another one:
 //!
 //! ```text
 //! first A    pend                 refuses · forget
@@ -59,8 +59,8 @@
 //! B again                                                                                                         A's answer
 //! ```
 //!
-//! The retry runs A's handler behind the steps of B, and its answer is recorded under B's fingerprint.
-//! (`state` would have to return the fingerprint, to be compared once more; the owner does the rest.)
+//! The retry ran A's handler behind the steps of B, and its answer was recorded under B's fingerprint. Now
+//! fingerprint and owner are of one look.
 //!
 //! **A release frees the key for another body while a late owner may still call.** The first owner is paused
 //! before its call, its lease runs out, and the reconciler truthfully says that nothing was done:
@@ -72,7 +72,7 @@
 //! ```
 //!
 //! The other side takes the second call for a repetition of the first. (It is what keeps `forget` to claims
-//! under which nobody has called; a release would have to keep its row, for the same body only.)
+//! under which nobody has called.) Now a release keeps its row, for the same body only.
 
 mod acts;
 pub mod defects;

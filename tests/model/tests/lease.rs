@@ -23,34 +23,27 @@ fn bounded(attempts: &[u8], rule: Rule, [faults, mishaps, verdicts]: [u8; 3]) ->
         faults,
         mishaps,
         verdicts,
-        flaws: Flaws::MENDED,
+        flaws: Flaws::default(),
         defect: None,
     }
 }
 
-fn as_built(model: Lease) -> Lease {
-    Lease {
-        flaws: Flaws::AS_BUILT,
-        ..model
-    }
-}
-
 #[test]
-fn one_request_twice_as_built() {
+fn one_request_twice() {
     for rule in [Rule::Hold, Rule::Rerun] {
-        let model = as_built(bounded(&[A, A], rule, [1, 1, 1]));
-        holds(&format!("AA, {rule:?}, as built"), model, &[]);
+        let model = bounded(&[A, A], rule, [1, 1, 1]);
+        holds(&format!("AA, {rule:?}"), model, &[]);
     }
 }
 
 #[test]
-fn one_request_three_times_as_built() {
+fn one_request_three_times() {
     for (bounds, rule, budget) in [
-        ("AAA, Hold, as built, no faults", Rule::Hold, [0, 1, 1]),
-        ("AAA, Rerun, as built, a mishap", Rule::Rerun, [0, 1, 0]),
-        ("AAA, Rerun, as built, a verdict", Rule::Rerun, [0, 0, 1]),
+        ("AAA, Hold, no faults", Rule::Hold, [0, 1, 1]),
+        ("AAA, Rerun, a mishap", Rule::Rerun, [0, 1, 0]),
+        ("AAA, Rerun, a verdict", Rule::Rerun, [0, 0, 1]),
     ] {
-        holds(bounds, as_built(bounded(&[A, A, A], rule, budget)), &[]);
+        holds(bounds, bounded(&[A, A, A], rule, budget), &[]);
     }
 }
 
@@ -68,13 +61,9 @@ fn two_bodies_under_one_key() {
 #[test]
 fn records_expire() {
     for rule in [Rule::Hold, Rule::Rerun] {
-        let mut model = as_built(bounded(&[A, A, A], rule, [0, 0, 1]));
+        let mut model = bounded(&[A, A, A], rule, [0, 0, 1]);
         model.retain = 1;
-        holds(
-            &format!("AAA, {rule:?}, as built, records expire"),
-            model,
-            &[],
-        );
+        holds(&format!("AAA, {rule:?}, records expire"), model, &[]);
     }
 }
 
@@ -103,7 +92,7 @@ fn every_property_has_its_defect() {
     has_its_defect(bounded(&[A], Rule::Hold, [0; 3]), Defect::LEASE);
 }
 
-/// Not mended yet: see the crate's documentation. Whoever mends it in the code takes it out of `Flaws`.
+/// Mended in the code: see the crate's documentation.
 #[test]
 fn flaw_a_release_frees_the_key_for_another_body_while_a_late_owner_may_call() {
     let mut model = bounded(&[A, B], Rule::Hold, [0, 0, 1]);
@@ -111,7 +100,7 @@ fn flaw_a_release_frees_the_key_for_another_body_while_a_late_owner_may_call() {
     fails("a release deletes the row", model, ONE_KEY_ONE_BODY);
 }
 
-/// Not mended yet: see the crate's documentation. Whoever mends it in the code takes it out of `Flaws`.
+/// Mended in the code: see the crate's documentation.
 #[test]
 fn flaw_the_claim_of_another_body_is_taken_over() {
     for property in [ONE_KEY_ONE_BODY, EQUAL_ANSWERS] {
