@@ -14,7 +14,7 @@ acts! {
         /// Whether a pending row whose COMMIT was not answered is there.
         IsOurs = "is_ours" in "lease/claim.rs",
         /// A look at the claim that was found.
-        State = "state" in "store/lease.rs",
+        State = "state" in "store/lease/state.rs",
         /// A claim that has run out is made ours.
         TakeOver = "take_over" in "store/lease.rs",
         /// The claim is trusted anew.
