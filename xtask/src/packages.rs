@@ -15,7 +15,13 @@ const FEATURE_SETS: &[&str] = &[
 ];
 
 /// Packages that are never published.
-const OURS: &[&str] = &["idem-bench", "idem-tests", "orders", "xtask"];
+const OURS: &[&str] = &[
+    "idem-bench",
+    "idem-tests",
+    "idem-torture",
+    "orders",
+    "xtask",
+];
 
 pub(crate) fn feature_sets() -> impl Iterator<Item = Outcome> {
     FEATURE_SETS.iter().map(|features| {
