@@ -67,7 +67,7 @@ fn least_runs(story: &Story<'_>, index: usize) -> u64 {
     let own = story
         .last_words()
         .filter(|(attempt, answer)| attempt.variant == index && !answer.is_replay);
-    (own.count() as u64).max(1)
+    (own.count() as u64).clamp(1, windows::at_most(story))
 }
 
 /// Whether there are any.
