@@ -57,7 +57,7 @@ pub(crate) async fn perform(
             let mut client = Client {
                 ground: Arc::clone(&ground),
                 rng: rng.fork(),
-                is_patient: number % 3 == 0,
+                is_patient: number.is_multiple_of(3),
                 is_rude: true,
                 is_after_the_harm: false,
             };
@@ -196,7 +196,7 @@ async fn leave(address: SocketAddr, request: &Request, after: Duration) -> std::
     let bytes = request.encode();
     let mut connection = Connection::open(address).await?;
     // A request without its end is no request: half of those who leave did not ask.
-    let is_whole = after.as_millis() % 2 == 0;
+    let is_whole = after.as_millis().is_multiple_of(2);
     let length = if is_whole {
         bytes.len()
     } else {

@@ -71,7 +71,7 @@ pub(crate) async fn harm(ground: Arc<Ground>, mut plan: Harm, end: Instant) {
         under_way.spawn(async move {
             let started = ground.history.now();
             // A database that is down cannot be harmed in other ways: that is no error of the run.
-            let what = fault.inject(&ground, rng).await.unwrap_or_else(|_| None);
+            let what = fault.inject(&ground, rng).await.unwrap_or(None);
             ground.history.fault(Injected {
                 fault: fault.name(),
                 started,
