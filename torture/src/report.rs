@@ -79,7 +79,8 @@ impl Report<'_> {
                     operation,
                     detail,
                 } = violation;
-                writeln!(text, "    {kind:?} {operation}: {detail}")?;
+                let detail = detail.replace('\n', " ");
+                writeln!(text, "    {kind:?} {operation}: {detail:.500}")?;
             }
         }
         writeln!(

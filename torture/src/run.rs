@@ -23,7 +23,7 @@ use crate::report::Report;
 /// Longer than any handler and any lease.
 const QUIET: Duration = Duration::from_secs(6);
 /// For one operation to come to its end when nothing is wrong any more.
-const LAST_PATIENCE: Duration = Duration::from_secs(30);
+const LAST_PATIENCE: Duration = Duration::from_secs(20);
 const ASKED_AT_ONCE: usize = 24;
 /// What workers have open for a moment is nothing that is left.
 const LOOKS: u32 = 30;
