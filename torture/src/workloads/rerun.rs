@@ -3,7 +3,7 @@
 use fastrand::Rng;
 use serde_json::json;
 
-use super::{LONGER_THAN_A_LEASE, Who, Workload, failing_first, one_in, operation, set, variant};
+use super::{MOST_OF_A_LEASE, Who, Workload, failing_first, one_in, operation, set, variant};
 use crate::plan::Operation;
 
 pub(crate) struct Rerun;
@@ -29,7 +29,7 @@ impl Workload for Rerun {
         }
         if one_in(rng, 12) {
             set(&mut asked, "heartbeat", false.into());
-            set(&mut asked, "sleep_ms", json!(LONGER_THAN_A_LEASE));
+            set(&mut asked, "sleep_ms", json!(MOST_OF_A_LEASE));
         }
         let mut operation = operation(self.name(), "/rerun/script", who, asked);
         // The reconciler is asked about these as well.

@@ -3,7 +3,7 @@
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use super::{LONGER_THAN_A_LEASE, Who, Workload, nap, one_in, operation, set, variant};
+use super::{MOST_OF_A_LEASE, Who, Workload, nap, one_in, operation, set, variant};
 use crate::plan::{Operation, Variant};
 
 pub(crate) struct Steps;
@@ -33,7 +33,7 @@ pub(super) fn with_steps(rng: &mut Rng, variant: &mut Variant) {
     let count = rng.usize(2..=NAMES.len());
     let failing = rng.usize(..count * 4);
     let mut calls = 0;
-    let steps: Vec<Value> = NAMES[..count]
+    let mut steps: Vec<Value> = NAMES[..count]
         .iter()
         .enumerate()
         .map(|(index, name)| {
@@ -52,9 +52,12 @@ pub(super) fn with_steps(rng: &mut Rng, variant: &mut Variant) {
     variant.is_atomic = false;
     variant.calls = calls;
     variant.may_repeat_calls = true;
-    set(variant, "steps", Value::Array(steps));
     if one_in(rng, 12) {
+        // Its lease runs out in the second step, and whoever takes over has the first one behind it.
         set(variant, "heartbeat", false.into());
-        set(variant, "sleep_ms", json!(LONGER_THAN_A_LEASE));
+        for step in steps.iter_mut().take(2) {
+            step["sleep_ms"] = json!(MOST_OF_A_LEASE);
+        }
     }
+    set(variant, "steps", Value::Array(steps));
 }
