@@ -98,6 +98,12 @@ impl Launch {
 
     /// Runs it, until it says that it listens.
     pub async fn start(&self) -> App {
+        let started = self.try_start().await;
+        started.unwrap_or_else(|failure| panic!("{failure}"))
+    }
+
+    /// Like [`Self::start`], where it may end at once: what it said then.
+    pub async fn try_start(&self) -> Result<App, String> {
         let mut child = Command::new(&self.program)
             .args(["--database-url", &self.url, "--listen", "127.0.0.1:0"])
             .args([
@@ -123,16 +129,17 @@ impl Launch {
             .expect("a line");
         let Some(line) = said else {
             let status = child.wait().await.expect("an exit status");
-            panic!("the test application ended with {status}:\n{}", log.lock());
+            let said = log.lock().clone();
+            return Err(format!("the test application ended with {status}:\n{said}"));
         };
         let address = line
             .strip_prefix("listening on http://")
             .expect("`listening on http://ADDR`");
-        App {
+        Ok(App {
             child,
             address: address.parse().expect("an address"),
             log,
-        }
+        })
     }
 }
 

@@ -250,6 +250,21 @@ const ROOMS: &[Room] = &[
         because: "what is measured is what a user has",
     },
     Room {
+        path: "torture",
+        never: &["idem_macros", "idem_runtime::private"],
+        because: "it sees what a client and an operator see",
+    },
+    Room {
+        path: "torture/src/check",
+        never: OUTSIDE,
+        because: "a verdict depends on the history and the tables alone",
+    },
+    Room {
+        path: "torture/src/workloads",
+        never: OUTSIDE,
+        because: "what is asked for depends on the seed alone",
+    },
+    Room {
         path: "xtask",
         never: &["idem_runtime", "idem_macros"],
         because: "xtask is not product code",
@@ -266,6 +281,7 @@ const SOURCES: &[&str] = &[
     "tests/tests",
     "tests/model",
     "benches",
+    "torture",
     "xtask",
 ];
 
@@ -277,6 +293,7 @@ const MEMBERS: &[&str] = &[
     "tests",
     "tests/model",
     "benches",
+    "torture",
     "xtask",
 ];
 
@@ -302,6 +319,7 @@ fn no_product_file_is_too_long_to_read() {
         "examples",
         "benches",
         "tests/model",
+        "torture",
         "xtask",
     ]) {
         let length = text.lines().count();

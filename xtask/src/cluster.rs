@@ -15,6 +15,7 @@ use crate::process::run_quietly;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const ATTEMPTS: u32 = 3;
+const DATA: &str = "data";
 
 /// Runs the server and cleans up after it. Our end of its standard input closes when we stop for whatever reason
 /// (also SIGKILL), and that is its sign to kill the server.
@@ -29,11 +30,34 @@ wait "$server"
 rm -rf "$data"
 "#;
 
+/// The same for a server that is to be killed: whatever ends it, it is started again. Who holds the lock file is found
+/// anew each time, since it is another process each time.
+const REVIVER: &str = r#"
+data=$1; shift
+trap '' INT TERM HUP
+exec 3<&0
+(
+    cat <&3 >/dev/null
+    : >"$data.over"
+    while [ -d "$data" ]; do
+        kill -QUIT "$(head -n 1 "$data/postmaster.pid")"
+        sleep 0.2
+    done
+) 2>/dev/null &
+"$@" 3<&-
+while [ -e "$data.ready" ] && [ ! -e "$data.over" ]; do
+    sleep 0.1
+    "$@" 3<&-
+done
+rm -rf "$data"
+"#;
+
 /// What the server is for.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose {
     Tests,
     Benchmarks,
+    Torture,
 }
 
 const COMMON: &[&str] = &[
@@ -61,10 +85,17 @@ const BENCHMARKS: &[&str] = &[
 impl Purpose {
     fn settings(self) -> impl Iterator<Item = &'static &'static str> {
         let own = match self {
-            Self::Tests => TESTS,
+            Self::Tests | Self::Torture => TESTS,
             Self::Benchmarks => BENCHMARKS,
         };
         COMMON.iter().chain(own)
+    }
+
+    fn supervisor(self) -> &'static str {
+        match self {
+            Self::Tests | Self::Benchmarks => SUPERVISOR,
+            Self::Torture => REVIVER,
+        }
     }
 }
 
@@ -81,7 +112,7 @@ impl Cluster {
         for _ in 0..ATTEMPTS {
             let place = Place::fresh()?;
             log = place.log();
-            let data = place.directory.join("data");
+            let data = place.directory.join(DATA);
             initialize(&place, &programs, &data)?;
             // Somebody else may take the port between our look and the server's: then the server ends at once.
             let port = free_port()?;
@@ -91,6 +122,8 @@ impl Cluster {
                 place,
             };
             if cluster.is_ready_in_time()? {
+                // From now on an end is one that somebody wanted.
+                fs::write(cluster.data().with_extension("ready"), "")?;
                 println!(
                     "xtask: PostgreSQL of {} on 127.0.0.1:{port}",
                     programs.display()
@@ -104,6 +137,11 @@ impl Cluster {
 
     pub(crate) fn url(&self) -> String {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// The server's files; the process that listens is named in `postmaster.pid`.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.place.directory.join(DATA)
     }
 
     /// False if the server ended instead.
@@ -166,7 +204,7 @@ fn supervise(
     let log = fs::File::create(place.log())?;
     let mut command: Command = place.command(Path::new("/bin/sh"));
     command
-        .args(["-c", SUPERVISOR, "sh"])
+        .args(["-c", purpose.supervisor(), "sh"])
         .arg(data)
         .arg(programs.join("postgres"))
         .arg("-D")

@@ -7,6 +7,7 @@ mod packages;
 mod place;
 mod process;
 mod test;
+mod torture;
 
 use std::process::ExitCode;
 
@@ -39,6 +40,14 @@ enum Command {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
+    /// Many clients against applications and databases that are killed, cut, delayed and restarted; the history is in
+    /// target/torture. Takes the arguments of `idem-torture`, such as `--minutes 1 --seed 7`
+    #[command(disable_help_flag = true)]
+    Torture {
+        /// Arguments for `idem-torture`; `--help` lists them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// A private PostgreSQL, kept until Ctrl-C: set the printed variable and call `cargo test` yourself
     Postgres,
 }
@@ -47,6 +56,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Test { arguments } => test::run(&arguments),
         Command::Bench { arguments } => bench::run(&arguments),
+        Command::Torture { arguments } => torture::run(&arguments),
         Command::Postgres => cluster::keep(),
     };
     match outcome {

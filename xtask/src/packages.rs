@@ -15,7 +15,14 @@ const FEATURE_SETS: &[&str] = &[
 ];
 
 /// Packages that are never published.
-const OURS: &[&str] = &["idem-bench", "idem-model", "idem-tests", "orders", "xtask"];
+const OURS: &[&str] = &[
+    "idem-bench",
+    "idem-model",
+    "idem-tests",
+    "idem-torture",
+    "orders",
+    "xtask",
+];
 
 pub(crate) fn feature_sets() -> impl Iterator<Item = Outcome> {
     FEATURE_SETS.iter().map(|features| {

@@ -77,6 +77,14 @@ async fn mood(query: web::Query<Mood>, tools: web::Data<Tools>) -> impl Responde
     HttpResponse::NoContent()
 }
 
+/// How many expired records were deleted.
+#[post("/prune")]
+async fn prune(tools: web::Data<Tools>) -> actix_web::Result<impl Responder> {
+    let pruned = effects::prune(&tools.url).await;
+    let pruned = pruned.map_err(|failure| error::ErrorServiceUnavailable(failure.to_string()))?;
+    Ok(pruned.to_string())
+}
+
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
         .service(count)
@@ -84,5 +92,6 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
         .service(reached)
         .service(open)
         .service(arm)
+        .service(prune)
         .service(mood);
 }

@@ -111,3 +111,27 @@ pub(crate) async fn committed(url: &Url, label: &str) -> Result<i64, Box<dyn std
     };
     Ok(count)
 }
+
+/// Deletes what has expired, as a job beside the application does.
+pub(crate) async fn prune(url: &Url) -> Result<usize, Box<dyn std::error::Error>> {
+    let count = match url {
+        Url::Postgres(url) => prune_all(&mut AsyncPgConnection::establish(url).await?).await?,
+        Url::Sqlite(path) => {
+            let mut connection = SyncConnectionWrapper::<SqliteConnection>::establish(path).await?;
+            connection.run("PRAGMA busy_timeout = 5000").await?;
+            prune_all(&mut connection).await?
+        }
+    };
+    Ok(count)
+}
+
+async fn prune_all<C: idem_runtime::Backend>(connection: &mut C) -> QueryResult<usize> {
+    let mut pruner = idem_runtime::Pruner::new();
+    let mut total = 0;
+    loop {
+        match pruner.batch(connection, 100).await? {
+            0 => return Ok(total),
+            count => total += count,
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The databases: how one is made, reached, harmed and read. A backend is one file and one line in [`fresh`]. What its
+//! tables should hold is not said here.
+
+mod postgres;
+mod sqlite;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+use crate::Outcome;
+use crate::operator::{Books, Settled};
+use crate::options::Choice;
+use crate::proxy::Proxy;
+
+/// One row of a query, as text.
+pub(crate) type Row = Vec<Option<String>>;
+
+pub(crate) trait Backend: Send + Sync {
+    fn name(&self) -> &'static str;
+
+    /// A proxy in front of it, where there is a wire.
+    fn proxy(&self) -> BoxFuture<'_, Outcome<Option<Proxy>>>;
+
+    /// What `--database-url` takes.
+    fn url_through(&self, proxy: Option<&Proxy>) -> String;
+
+    fn execute<'a>(&'a self, sql: &'a str) -> BoxFuture<'a, Outcome>;
+
+    /// A query of the columns `a` and `b`.
+    fn rows<'a>(&'a self, sql: &'a str) -> BoxFuture<'a, Outcome<Vec<Row>>>;
+
+    /// The time that leases and records are measured by, some seconds ago.
+    fn seconds_ago(&self, seconds: u32) -> String;
+
+    /// Returns when it answers.
+    fn is_up(&self) -> BoxFuture<'_, Outcome>;
+
+    /// Transactions that somebody has open, and locks that somebody holds.
+    fn left_open(&self) -> BoxFuture<'_, Outcome<Vec<String>>>;
+
+    /// Says how unresolved operations have ended, by the runtime's own door.
+    fn settle<'a>(&'a self, books: &'a Books) -> BoxFuture<'a, Outcome<Settled>>;
+
+    /// Ends the server's process or one of its children by this signal, and returns when it is up again. False where
+    /// there is no server.
+    fn signal(&self, signal: &'static str, whom: Whom) -> BoxFuture<'_, Outcome<bool>>;
+
+    /// Everybody else finds it busy for so long. False where nothing is of that kind.
+    fn be_busy(&self, during: Duration) -> BoxFuture<'_, Outcome<bool>>;
+
+    /// Its clock goes on from so much later. False where it is the clock of everybody.
+    fn set_clock_forward(&self, total: Duration) -> BoxFuture<'_, Outcome<bool>>;
+
+    /// Nothing of it stays.
+    fn discard(&self) -> BoxFuture<'_, Outcome>;
+}
+
+/// Of a server's processes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Whom {
+    Server,
+    /// One that serves somebody: its number among them, counted around.
+    Child(usize),
+}
+
+/// Where a run is asked for on both, one after the other.
+pub(crate) fn chosen(choice: Choice) -> &'static [&'static str] {
+    match choice {
+        Choice::Postgres => &["postgres"],
+        Choice::Sqlite => &["sqlite"],
+        Choice::Both => &["postgres", "sqlite"],
+    }
+}
+
+/// An empty database.
+pub(crate) async fn fresh(name: &str, directory: &Path) -> Outcome<Box<dyn Backend>> {
+    Ok(match name {
+        "postgres" => Box::new(postgres::Postgres::fresh().await?),
+        "sqlite" => Box::new(sqlite::Sqlite::fresh(directory)?),
+        other => return Err(format!("there is no backend `{other}`").into()),
+    })
+}
+
+/// What a run has left in the tables.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+pub(crate) struct Tables {
+    /// Rows by label.
+    pub(crate) effects: BTreeMap<String, u64>,
+    /// How often each derived key was called with, by label.
+    pub(crate) calls: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Scope and key of what is not recorded.
+    pub(crate) pending: Vec<String>,
+    /// Transactions and locks.
+    pub(crate) open: Vec<String>,
+}
+
+impl Tables {
+    pub(crate) async fn read(backend: &dyn Backend) -> Outcome<Self> {
+        let mut tables = Self::default();
+        let effects = "SELECT label AS a, CAST(count(*) AS text) AS b FROM effects GROUP BY label";
+        for row in backend.rows(effects).await? {
+            let (label, count) = two(row)?;
+            tables.effects.insert(label, count.parse()?);
+        }
+        for row in backend
+            .rows("SELECT label AS a, key AS b FROM calls")
+            .await?
+        {
+            let (label, key) = two(row)?;
+            *tables
+                .calls
+                .entry(label)
+                .or_default()
+                .entry(key)
+                .or_default() += 1;
+        }
+        let pending = "SELECT scope AS a, key AS b FROM idempotency_keys WHERE status IS NULL";
+        for row in backend.rows(pending).await? {
+            let (scope, key) = two(row)?;
+            tables.pending.push(format!("{scope} {key}"));
+        }
+        Ok(tables)
+    }
+}
+
+pub(crate) fn two(row: Row) -> Outcome<(String, String)> {
+    match <[_; 2]>::try_from(row) {
+        Ok([Some(a), Some(b)]) => Ok((a, b)),
+        other => Err(format!("not two texts: {other:?}").into()),
+    }
+}

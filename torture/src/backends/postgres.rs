@@ -1,0 +1,258 @@
+//! A database of a PostgreSQL server of our own, which is started again by itself whenever it ends.
+
+use std::path::PathBuf;
+use std::time::Duration;
+use std::{env, fs, process};
+
+use diesel_async::{AsyncConnection, AsyncPgConnection};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::process::Command;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+
+use super::{Backend, Row, Whom};
+use crate::Outcome;
+use crate::operator::{self, Books, Settled};
+use crate::proxy::Proxy;
+
+/// Any database of the server, by the name that `idem_tests` reads too.
+const SERVER: &str = "IDEM_TEST_POSTGRES_URL";
+/// Where its `postmaster.pid` is.
+const DATA: &str = "IDEM_TORTURE_POSTGRES_DATA";
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const QUERY_PATIENCE: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The functions that tell the time.
+const CLOCKS: [&str; 4] = [
+    "clock_timestamp",
+    "statement_timestamp",
+    "transaction_timestamp",
+    "now",
+];
+
+pub(super) struct Postgres {
+    server: String,
+    name: String,
+    url: String,
+    data: Option<PathBuf>,
+}
+
+impl Postgres {
+    pub(super) async fn fresh() -> Outcome<Self> {
+        let server = env::var(SERVER).ok().filter(|url| !url.is_empty());
+        let server =
+            server.ok_or_else(|| format!("{SERVER} is not set: `cargo xtask torture` sets it"))?;
+        let name = format!("idem_torture_{}", process::id());
+        let (authority, _) = server.rsplit_once('/').ok_or("a URL without a database")?;
+        let place = Self {
+            url: format!("{authority}/{name}"),
+            server,
+            name,
+            data: env::var_os(DATA).map(PathBuf::from),
+        };
+        place.is_up().await?;
+        place
+            .at_server(&format!("CREATE DATABASE {}", place.name))
+            .await?;
+        // From the beginning, so that every connection sees every move.
+        let path = format!(
+            "ALTER DATABASE {} SET search_path = public, pg_catalog",
+            place.name
+        );
+        place.at_server(&path).await?;
+        place.set_clock(Duration::ZERO).await?;
+        Ok(place)
+    }
+
+    async fn at_server(&self, sql: &str) -> Outcome {
+        let client = connect(&self.server).await?;
+        Ok(client.batch_execute(sql).await?)
+    }
+
+    async fn set_clock(&self, total: Duration) -> Outcome {
+        let microseconds = total.as_micros();
+        let functions = CLOCKS.map(|clock| {
+            format!(
+                "CREATE OR REPLACE FUNCTION public.{clock}() RETURNS timestamptz VOLATILE LANGUAGE sql
+                 AS $$ SELECT pg_catalog.{clock}() + interval '{microseconds} microseconds' $$;"
+            )
+        });
+        self.execute(&functions.concat()).await
+    }
+
+    fn server_process(&self) -> Option<u32> {
+        let file = fs::read_to_string(self.data.as_ref()?.join("postmaster.pid"));
+        file.ok()?.lines().next()?.trim().parse().ok()
+    }
+
+    async fn child(&self, number: usize) -> Outcome<Option<u32>> {
+        let query = format!(
+            "SELECT pid AS a FROM pg_stat_activity WHERE datname = '{}' AND pid <> pg_backend_pid() ORDER BY pid",
+            self.name
+        );
+        let children = self.rows(&query).await?;
+        let index = number % children.len().max(1);
+        let pid = children
+            .into_iter()
+            .nth(index)
+            .and_then(|row| row.into_iter().next());
+        Ok(pid.flatten().and_then(|pid| pid.parse().ok()))
+    }
+}
+
+impl Backend for Postgres {
+    fn name(&self) -> &'static str {
+        "postgres"
+    }
+
+    fn proxy(&self) -> BoxFuture<'_, Outcome<Option<Proxy>>> {
+        async {
+            let proxy = Proxy::start().await?;
+            proxy.lead_to(Some(idem_tests::server_of(&self.url).parse()?));
+            Ok(Some(proxy))
+        }
+        .boxed()
+    }
+
+    fn url_through(&self, proxy: Option<&Proxy>) -> String {
+        match proxy {
+            Some(proxy) => idem_tests::with_address(&self.url, proxy.address()),
+            None => self.url.clone(),
+        }
+    }
+
+    fn execute<'a>(&'a self, sql: &'a str) -> BoxFuture<'a, Outcome> {
+        async move {
+            let work = async { Ok(connect(&self.url).await?.batch_execute(sql).await?) };
+            timeout(QUERY_PATIENCE, work).await?
+        }
+        .boxed()
+    }
+
+    fn rows<'a>(&'a self, sql: &'a str) -> BoxFuture<'a, Outcome<Vec<Row>>> {
+        async move {
+            let answer = connect(&self.url).await?.simple_query(sql).await?;
+            let rows = answer.iter().filter_map(|message| match message {
+                SimpleQueryMessage::Row(row) => Some(
+                    (0..row.len())
+                        .map(|at| row.get(at).map(String::from))
+                        .collect(),
+                ),
+                _ => None,
+            });
+            Ok(rows.collect())
+        }
+        .boxed()
+    }
+
+    fn seconds_ago(&self, seconds: u32) -> String {
+        format!("clock_timestamp() - interval '{seconds} seconds'")
+    }
+
+    fn is_up(&self) -> BoxFuture<'_, Outcome> {
+        async {
+            let start = Instant::now();
+            loop {
+                let asked = self.at_server("SELECT 1");
+                match timeout(Duration::from_secs(2), asked).await {
+                    Ok(Ok(())) => return Ok(()),
+                    Ok(Err(error)) if start.elapsed() > PATIENCE => return Err(error),
+                    Err(error) if start.elapsed() > PATIENCE => return Err(error.into()),
+                    _ => sleep(PAUSE).await,
+                }
+            }
+        }
+        .boxed()
+    }
+
+    fn left_open(&self) -> BoxFuture<'_, Outcome<Vec<String>>> {
+        async {
+            let query = format!(
+                "SELECT 'transaction: ' || left(query, 200) AS a FROM pg_stat_activity
+                  WHERE datname = '{name}' AND pid <> pg_backend_pid()
+                    AND (state LIKE 'idle in transaction%' OR xact_start < pg_catalog.now() - interval '2 seconds')
+                 UNION ALL
+                 SELECT 'advisory lock of ' || pid AS a FROM pg_locks
+                  WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = '{name}')",
+                name = self.name
+            );
+            let rows = self.rows(&query).await?;
+            Ok(rows.into_iter().flatten().flatten().collect())
+        }
+        .boxed()
+    }
+
+    fn settle<'a>(&'a self, books: &'a Books) -> BoxFuture<'a, Outcome<Settled>> {
+        async move {
+            let mut connection = AsyncPgConnection::establish(&self.url).await?;
+            operator::settle(&mut connection, books).await
+        }
+        .boxed()
+    }
+
+    fn signal(&self, signal: &'static str, whom: Whom) -> BoxFuture<'_, Outcome<bool>> {
+        async move {
+            let process = match whom {
+                Whom::Server => self.server_process(),
+                Whom::Child(number) => self.child(number).await?,
+            };
+            let Some(process) = process else {
+                return Ok(false);
+            };
+            let script = [
+                "-c",
+                r#"kill -"$1" "$2""#,
+                "sh",
+                signal,
+                &process.to_string(),
+            ];
+            let status = Command::new("sh").args(script).status().await?;
+            if !status.success() {
+                return Ok(false);
+            }
+            // It is another process that answers, or none of the children does.
+            sleep(PAUSE).await;
+            self.is_up().await?;
+            Ok(true)
+        }
+        .boxed()
+    }
+
+    fn be_busy(&self, during: Duration) -> BoxFuture<'_, Outcome<bool>> {
+        async move {
+            // What a migration that adds a column does: nobody reads or writes records meanwhile.
+            let sql = format!(
+                "BEGIN; LOCK TABLE idempotency_keys; SELECT pg_sleep({}); COMMIT",
+                during.as_secs_f64()
+            );
+            self.execute(&sql).await?;
+            Ok(true)
+        }
+        .boxed()
+    }
+
+    fn set_clock_forward(&self, total: Duration) -> BoxFuture<'_, Outcome<bool>> {
+        async move {
+            self.set_clock(total).await?;
+            Ok(true)
+        }
+        .boxed()
+    }
+
+    fn discard(&self) -> BoxFuture<'_, Outcome> {
+        async {
+            self.at_server(&format!("DROP DATABASE {} WITH (FORCE)", self.name))
+                .await
+        }
+        .boxed()
+    }
+}
+
+async fn connect(url: &str) -> Outcome<Client> {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}

@@ -1,0 +1,157 @@
+//! A SQLite file that all applications share. There is no server and no wire, and the clock is everybody's.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use diesel::sql_types::{Nullable, Text};
+use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
+use diesel_async::{AsyncConnection, SimpleAsyncConnection};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use super::{Backend, Row, Whom};
+use crate::Outcome;
+use crate::operator::{self, Books, Settled};
+use crate::proxy::Proxy;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(super) struct Sqlite {
+    path: PathBuf,
+}
+
+#[derive(QueryableByName)]
+struct Two {
+    #[diesel(sql_type = Nullable<Text>)]
+    a: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    b: Option<String>,
+}
+
+impl Sqlite {
+    pub(super) fn fresh(directory: &Path) -> Outcome<Self> {
+        let path = directory.join("torture.db");
+        Ok(Self { path })
+    }
+
+    fn path(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    async fn with_connection<T: Send + 'static>(
+        &self,
+        patience: Duration,
+        work: impl FnOnce(&mut SqliteConnection) -> QueryResult<T> + Send + 'static,
+    ) -> Outcome<T> {
+        let path = self.path();
+        tokio::task::spawn_blocking(move || {
+            let mut connection = SqliteConnection::establish(&path)?;
+            connection.batch_execute(&busy_timeout(patience))?;
+            Ok(work(&mut connection)?)
+        })
+        .await?
+    }
+}
+
+impl Backend for Sqlite {
+    fn name(&self) -> &'static str {
+        "sqlite"
+    }
+
+    fn proxy(&self) -> BoxFuture<'_, Outcome<Option<Proxy>>> {
+        async { Ok(None) }.boxed()
+    }
+
+    fn url_through(&self, _: Option<&Proxy>) -> String {
+        format!("sqlite://{}", self.path())
+    }
+
+    fn execute<'a>(&'a self, sql: &'a str) -> BoxFuture<'a, Outcome> {
+        let sql = sql.to_owned();
+        self.with_connection(PATIENCE, move |connection| connection.batch_execute(&sql))
+            .boxed()
+    }
+
+    fn rows<'a>(&'a self, sql: &'a str) -> BoxFuture<'a, Outcome<Vec<Row>>> {
+        let query = diesel::sql_query(sql);
+        async move {
+            let load = move |connection: &mut SqliteConnection| query.load::<Two>(connection);
+            let rows = self.with_connection(PATIENCE, load).await?;
+            Ok(rows.into_iter().map(|row| vec![row.a, row.b]).collect())
+        }
+        .boxed()
+    }
+
+    fn seconds_ago(&self, seconds: u32) -> String {
+        format!("strftime('%Y-%m-%d %H:%M:%f', 'now', '-{seconds} seconds')")
+    }
+
+    fn is_up(&self) -> BoxFuture<'_, Outcome> {
+        async { Ok(()) }.boxed()
+    }
+
+    fn left_open(&self) -> BoxFuture<'_, Outcome<Vec<String>>> {
+        async {
+            let attempt = self
+                .with_connection(Duration::from_millis(200), |connection| {
+                    connection.batch_execute("BEGIN IMMEDIATE; ROLLBACK")
+                })
+                .await;
+            Ok(attempt
+                .err()
+                .map(|error| format!("transaction: {error}"))
+                .into_iter()
+                .collect())
+        }
+        .boxed()
+    }
+
+    fn settle<'a>(&'a self, books: &'a Books) -> BoxFuture<'a, Outcome<Settled>> {
+        async move {
+            let mut connection =
+                SyncConnectionWrapper::<SqliteConnection>::establish(&self.path()).await?;
+            connection.batch_execute(&busy_timeout(PATIENCE)).await?;
+            operator::settle(&mut connection, books).await
+        }
+        .boxed()
+    }
+
+    fn signal(&self, _: &'static str, _: Whom) -> BoxFuture<'_, Outcome<bool>> {
+        async { Ok(false) }.boxed()
+    }
+
+    fn be_busy(&self, during: Duration) -> BoxFuture<'_, Outcome<bool>> {
+        async move {
+            // The one writer is somebody else.
+            self.with_connection(PATIENCE, move |connection| {
+                connection.batch_execute("BEGIN IMMEDIATE")?;
+                std::thread::sleep(during);
+                connection.batch_execute("ROLLBACK")
+            })
+            .await?;
+            Ok(true)
+        }
+        .boxed()
+    }
+
+    fn set_clock_forward(&self, _: Duration) -> BoxFuture<'_, Outcome<bool>> {
+        async { Ok(false) }.boxed()
+    }
+
+    fn discard(&self) -> BoxFuture<'_, Outcome> {
+        async {
+            for ending in ["", "-wal", "-shm"] {
+                let path = format!("{}{ending}", self.path());
+                let _ = std::fs::remove_file(path);
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+fn busy_timeout(patience: Duration) -> String {
+    format!("PRAGMA busy_timeout = {}", patience.as_millis())
+}

@@ -1,0 +1,91 @@
+//! What a run happens on: the applications, their database, the history. Everybody who asks or harms has it.
+
+use std::path::Path;
+
+use fastrand::Rng;
+use idem_tests::Launch;
+
+use crate::Outcome;
+use crate::backends::Backend;
+use crate::history::History;
+use crate::options::Options;
+use crate::slot::{Held, Slot};
+
+const POOL: u32 = 6;
+const WORKERS: u32 = 2;
+
+pub(crate) struct Ground {
+    pub(crate) backend: Box<dyn Backend>,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) history: History,
+    /// Who moves the clock.
+    pub(crate) clock: tokio::sync::Mutex<()>,
+}
+
+impl Ground {
+    /// Everything runs.
+    pub(crate) async fn prepare(
+        options: &Options,
+        backend: Box<dyn Backend>,
+        history: History,
+    ) -> Outcome<Self> {
+        let program = options.app()?;
+        let mut slots = Vec::new();
+        for number in 0..options.apps as usize {
+            let back = backend.proxy().await?;
+            let url = backend.url_through(back.as_ref());
+            let launch = launch(&program, &url, options.defect.as_deref());
+            let log = history.directory().join(format!("app-{number}.log"));
+            slots.push(Slot::new(number, launch, back, log).await?);
+        }
+        let ground = Self {
+            backend,
+            slots,
+            history,
+            clock: tokio::sync::Mutex::default(),
+        };
+        ground.everything_runs().await?;
+        Ok(ground)
+    }
+
+    /// One of the applications that nobody else harms.
+    pub(crate) fn some_app(&self, rng: &mut Rng) -> Option<(&Slot, Held<'_>)> {
+        let slot = rng.choice(&self.slots)?;
+        Some((slot, slot.try_hold()?))
+    }
+
+    /// All harm is undone, and every application answers.
+    pub(crate) async fn everything_runs(&self) -> Outcome {
+        self.backend.is_up().await?;
+        for slot in &self.slots {
+            slot.front.heal();
+            if let Some(back) = &slot.back {
+                back.heal();
+            }
+            slot.hold().await.start().await?;
+        }
+        Ok(())
+    }
+}
+
+fn launch(program: &Path, url: &str, defect: Option<&str>) -> Launch {
+    let mut launch = Launch::of(program, url)
+        .pool(POOL)
+        .workers(WORKERS)
+        .environment("RUST_LOG", "warn")
+        .environment("RUST_BACKTRACE", "0");
+    for argument in [
+        "--maintenance",
+        "--completion",
+        "--reconcile",
+        "--worker-interval-ms=300",
+        "--shutdown-timeout-s=1",
+        "--pool-timeout-ms=2000",
+    ] {
+        launch = launch.argument(argument);
+    }
+    match defect {
+        Some(defect) => launch.environment("IDEM_DEFECT", defect),
+        None => launch,
+    }
+}

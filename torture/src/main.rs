@@ -1,0 +1,43 @@
+//! `idem-torture`: many clients, several processes of the test application and one database, all of which are harmed
+//! for a while; then a checker says what they saw that they never should have. Harm is in `faults/`, what clients ask
+//! for in `workloads/`, databases in `backends/`, one file each; what must be so is in `check/`. Product code never
+//! lives here.
+
+mod backends;
+mod check;
+mod client;
+mod faults;
+mod ground;
+mod history;
+mod operator;
+mod options;
+mod plan;
+mod proxy;
+mod report;
+mod run;
+mod slot;
+mod workloads;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use options::Options;
+
+/// What everything of ours returns: a value, or what went wrong in words.
+pub(crate) type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() -> ExitCode {
+    match run::all(&Options::parse()).await {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(violations) => {
+            eprintln!("idem-torture: {violations} violations");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("idem-torture: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What a run is told on the command line. Decides nothing that the seed should decide.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{env, fs};
+
+use clap::{Parser, ValueEnum};
+
+use crate::{Outcome, faults, workloads};
+
+const SECONDS: f64 = 60.0;
+
+/// Harms applications and databases under load, and checks what clients saw
+#[derive(Clone, Debug, Parser)]
+#[command(name = "cargo xtask torture")]
+pub(crate) struct Options {
+    /// How long to do harm, all backends together
+    #[arg(long)]
+    minutes: Option<f64>,
+    /// The same in seconds [default: 60]
+    #[arg(long, conflicts_with = "minutes")]
+    seconds: Option<f64>,
+    /// Everything random comes from it: the plan is the same again, its timing is not [default: the time]
+    #[arg(long)]
+    seed: Option<u64>,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) backend: Choice,
+    /// Processes of the application
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..))]
+    pub(crate) apps: u32,
+    #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..1000))]
+    pub(crate) clients: u32,
+    /// A fault about so often; 0 for none
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 300)]
+    pub(crate) fault_every: u64,
+    /// Only this fault; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) fault: Vec<String>,
+    /// Only this workload; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) workload: Vec<String>,
+    /// The test application; beside this program unless given
+    #[arg(long, value_name = "PATH")]
+    app: Option<PathBuf>,
+    /// A defect that the application was compiled with: it is told by IDEM_DEFECT
+    #[arg(long, value_name = "NAME")]
+    pub(crate) defect: Option<String>,
+    /// Where histories go; `target/torture` unless given
+    #[arg(long, value_name = "DIRECTORY")]
+    output: Option<PathBuf>,
+}
+
+/// Where to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Choice {
+    Postgres,
+    Sqlite,
+    #[default]
+    Both,
+}
+
+impl Options {
+    /// How long to do harm on each backend.
+    pub(crate) fn duration(&self) -> Duration {
+        let seconds = self.minutes.map(|minutes| minutes * 60.0).or(self.seconds);
+        let share = match self.backend {
+            Choice::Both => 2.0,
+            Choice::Postgres | Choice::Sqlite => 1.0,
+        };
+        Duration::try_from_secs_f64(seconds.unwrap_or(SECONDS) / share).unwrap_or_default()
+    }
+
+    /// The one given, or one that nobody has had.
+    pub(crate) fn seed(&self) -> u64 {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        self.seed
+            .unwrap_or_else(|| now.unwrap_or_default().as_secs() % 1_000_000)
+    }
+
+    /// The command that makes the same plan again.
+    pub(crate) fn replay(&self, seed: u64, backend: &str) -> String {
+        let mut line = format!("cargo xtask torture --seed {seed} --backend {backend}");
+        line += &format!(" --seconds {}", self.duration().as_secs_f64());
+        line += &format!(" --apps {} --clients {}", self.apps, self.clients);
+        line += &format!(" --fault-every {}", self.fault_every);
+        for name in &self.fault {
+            line += &format!(" --fault {name}");
+        }
+        for name in &self.workload {
+            line += &format!(" --workload {name}");
+        }
+        if let Some(app) = &self.app {
+            line += &format!(" --app {}", app.display());
+        }
+        if let Some(defect) = &self.defect {
+            line += &format!(" --defect {defect}");
+        }
+        line
+    }
+
+    pub(crate) fn app(&self) -> Outcome<PathBuf> {
+        let path = match &self.app {
+            Some(path) => {
+                fs::canonicalize(path).map_err(|error| format!("{}: {error}", path.display()))?
+            }
+            None => env::current_exe()?.with_file_name("idem-testapp"),
+        };
+        if path.is_file() {
+            return Ok(path);
+        }
+        Err(format!("there is no test application at {}", path.display()).into())
+    }
+
+    pub(crate) fn output(&self) -> Outcome<PathBuf> {
+        match &self.output {
+            Some(directory) => Ok(directory.clone()),
+            None => {
+                // We are target/debug/idem-torture.
+                let program = env::current_exe()?;
+                let target = program.ancestors().nth(2).ok_or("we are nowhere")?;
+                Ok(target.join("torture"))
+            }
+        }
+    }
+
+    pub(crate) fn check_names(&self) -> Outcome {
+        known(
+            "fault",
+            &self.fault,
+            faults::ALL.iter().map(|one| one.name()),
+        )?;
+        known(
+            "workload",
+            &self.workload,
+            workloads::ALL.iter().map(|one| one.name()),
+        )
+    }
+}
+
+fn known(what: &str, given: &[String], names: impl Iterator<Item = &'static str>) -> Outcome {
+    let names: Vec<_> = names.collect();
+    match given.iter().find(|name| !names.contains(&name.as_str())) {
+        Some(name) => Err(format!(
+            "there is no {what} `{name}`; there are {}",
+            names.join(", ")
+        )
+        .into()),
+        None => Ok(()),
+    }
+}

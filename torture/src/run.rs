@@ -1,0 +1,180 @@
+//! A run from its beginning to its end: prepare, ask and harm, let settle, read, check, report.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+use crate::Outcome;
+use crate::backends::{self, Tables};
+use crate::check::{self, Kind, Violation};
+use crate::client::{self, Client};
+use crate::faults;
+use crate::ground::Ground;
+use crate::history::History;
+use crate::operator::{Books, Settled};
+use crate::options::Options;
+use crate::plan::{Harm, Wishes, stream as random};
+use crate::report::Report;
+
+/// Longer than any handler and any lease.
+const QUIET: Duration = Duration::from_secs(6);
+/// For one operation to come to its end when nothing is wrong any more.
+const LAST_PATIENCE: Duration = Duration::from_secs(20);
+const ASKED_AT_ONCE: usize = 24;
+/// What workers have open for a moment is nothing that is left.
+const LOOKS: u32 = 30;
+const PAUSE: Duration = Duration::from_millis(200);
+/// Files in which panics are no news: a script of the test application makes them, or diesel-async does where a
+/// statement on SQLite is dropped on a worker of actix (the runtime catches it).
+const EXPECTED: [&str; 3] = [
+    "idem-testapp/play.rs",
+    "idem-testapp/leased/steps.rs",
+    "src/sync_connection_wrapper/mod.rs",
+];
+
+/// Every backend that was asked for; how many violations there are.
+pub(crate) async fn all(options: &Options) -> Outcome<usize> {
+    options.check_names()?;
+    let seed = options.seed();
+    let mut violations = 0;
+    for name in backends::chosen(options.backend) {
+        violations += one(options, name, seed).await?;
+    }
+    Ok(violations)
+}
+
+async fn one(options: &Options, name: &str, seed: u64) -> Outcome<usize> {
+    let directory = options.output()?.join(format!("{name}-{seed}"));
+    if directory.exists() {
+        fs::remove_dir_all(&directory)?;
+    }
+    fs::create_dir_all(&directory)?;
+    eprintln!(
+        "idem-torture: {name}, seed {seed}, history in {}",
+        directory.display()
+    );
+    let backend = backends::fresh(name, &directory).await?;
+    let history = History::begin(&directory)?;
+    let ground = Arc::new(Ground::prepare(options, backend, history).await?);
+
+    let start = Instant::now();
+    under_harm(&ground, options, seed, start + options.duration()).await;
+    let harmed_for = start.elapsed();
+
+    let start = Instant::now();
+    ground.everything_runs().await?;
+    sleep(QUIET).await;
+    let settled = let_settle(&ground, seed).await?;
+    let settled_in = start.elapsed();
+
+    let tables = read(&ground).await?;
+    let record = ground.history.record();
+    let mut violations = check::check(&record, &tables);
+    violations.extend(panics(&ground).await);
+    ground.history.note("tables", &tables);
+    for violation in &violations {
+        ground.history.note("violation", violation);
+    }
+    let report = Report {
+        backend: name,
+        seed,
+        harmed_for,
+        settled_in,
+        record: &record,
+        settled,
+        violations: &violations,
+        replay: options.replay(seed, name),
+    };
+    let text = report.text();
+    println!("{text}");
+    fs::write(directory.join("report.txt"), text)?;
+    ground.history.flush()?;
+    for slot in &ground.slots {
+        slot.hold().await.kill().await;
+    }
+    if violations.is_empty() {
+        ground.backend.discard().await?;
+    }
+    Ok(violations.len())
+}
+
+async fn under_harm(ground: &Arc<Ground>, options: &Options, seed: u64, end: Instant) {
+    let mut everybody = JoinSet::new();
+    for number in 0..options.clients {
+        let wishes = Wishes::of(seed, number, options);
+        everybody.spawn(client::perform(
+            Arc::clone(ground),
+            wishes,
+            seed,
+            number,
+            end,
+        ));
+    }
+    let plan = Harm::of(seed, ground.backend.name() == "postgres", options);
+    everybody.spawn(faults::harm(Arc::clone(ground), plan, end));
+    everybody.join_all().await;
+}
+
+/// Everybody asks once more, until there is a last word; who knows how it ended says so before.
+async fn let_settle(ground: &Arc<Ground>, seed: u64) -> Outcome<Settled> {
+    let operations = ground.history.record().operations;
+    let tables = Tables::read(&*ground.backend).await?;
+    let books = Books::of(&operations, &tables);
+    let settled = ground.backend.settle(&books).await?;
+    let requests = operations
+        .iter()
+        .enumerate()
+        .flat_map(|(place, operation)| {
+            (0..operation.variants.len())
+                .map(move |variant| (place, Arc::clone(operation), variant))
+        });
+    stream::iter(requests)
+        .for_each_concurrent(ASKED_AT_ONCE, |(place, operation, variant)| async move {
+            let mut client = Client {
+                ground: Arc::clone(ground),
+                rng: random(seed, "afterwards", place as u64),
+                is_patient: false,
+                is_rude: false,
+                is_after_the_harm: true,
+            };
+            let until = Instant::now() + LAST_PATIENCE;
+            client.pursue(&operation, place, variant, until).await;
+        })
+        .await;
+    Ok(settled)
+}
+
+async fn read(ground: &Ground) -> Outcome<Tables> {
+    let mut open = Vec::new();
+    for _ in 0..LOOKS {
+        open = ground.backend.left_open().await?;
+        if open.is_empty() {
+            break;
+        }
+        sleep(PAUSE).await;
+    }
+    let mut tables = Tables::read(&*ground.backend).await?;
+    tables.open = open;
+    Ok(tables)
+}
+
+async fn panics(ground: &Ground) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for slot in &ground.slots {
+        slot.hold().await.keep_log();
+        let log = fs::read_to_string(slot.log()).unwrap_or_default();
+        let lines = log.lines().filter(|line| {
+            line.contains("panicked at") && !EXPECTED.iter().any(|file| line.contains(file))
+        });
+        found.extend(lines.map(|line| Violation {
+            kind: Kind::Panicked,
+            operation: format!("app {}", slot.number),
+            detail: line.into(),
+        }));
+    }
+    found
+}
