@@ -1,4 +1,4 @@
-//! Where PostgreSQL's programs are, and how they get there. Starts no server.
+//! Where the programs of PostgreSQL and PgBouncer are, and how they get there. Starts no server.
 
 use std::env;
 use std::fs;
@@ -8,6 +8,8 @@ use std::process::Command;
 use crate::Outcome;
 use crate::place::is_root;
 use crate::process::run;
+
+const PGBOUNCER: &str = "IDEM_TEST_PGBOUNCER";
 
 const DEBIAN: &str = "/usr/lib/postgresql";
 
@@ -25,10 +27,40 @@ pub(crate) fn find_or_install() -> Outcome<PathBuf> {
                 .into(),
         );
     }
-    println!("xtask: no PostgreSQL found; installing Debian's package");
-    run(apt().arg("update"))?;
-    run(apt().args(["install", "-y", "--no-install-recommends", "postgresql"]))?;
+    install("postgresql")?;
     find().ok_or_else(|| "the postgresql package is installed, but brought no `initdb`".into())
+}
+
+/// `pgbouncer`: the one that is named, an installed one, else Debian's package where we may install it.
+pub(crate) fn find_or_install_pgbouncer() -> Outcome<PathBuf> {
+    if let Some(named) = env::var_os(PGBOUNCER).filter(|path| !path.is_empty()) {
+        return Ok(named.into());
+    }
+    if find_pgbouncer().is_none() && is_root() {
+        install("pgbouncer")?;
+    }
+    find_pgbouncer().ok_or_else(|| {
+        format!(
+            "no PgBouncer found (looked in PATH and /usr/sbin).\n\
+             Install it:  sudo apt-get install -y pgbouncer\n\
+             or name it:  {PGBOUNCER}=/path/to/pgbouncer cargo xtask pgbouncer"
+        )
+        .into()
+    })
+}
+
+fn find_pgbouncer() -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path)
+        .chain(["/usr/sbin".into()])
+        .map(|directory| directory.join("pgbouncer"))
+        .find(|program| program.is_file())
+}
+
+fn install(package: &str) -> Outcome {
+    println!("xtask: no {package} found; installing Debian's package");
+    run(apt().arg("update"))?;
+    run(apt().args(["install", "-y", "--no-install-recommends", package]))
 }
 
 fn apt() -> Command {
