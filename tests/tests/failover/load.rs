@@ -145,7 +145,8 @@ impl Client {
         if answer.status == 201 {
             return Some(answer);
         }
-        let is_known = matches!(answer.status, 409 | 500 | 503);
+        // 502 is the handler's own word for an error of its database.
+        let is_known = matches!(answer.status, 409 | 500 | 502 | 503);
         assert!(is_known, "{answer:?}");
         None
     }
