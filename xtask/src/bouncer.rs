@@ -87,7 +87,7 @@ impl Bouncer {
         fs::write(&file, configuration(cluster, port, settings))?;
         let mut bouncer = Self {
             port,
-            supervisor: supervise(&place, &file, program, &[file.clone().into()])?,
+            supervisor: supervise(&place, &file, "KILL", program, &[file.clone().into()])?,
             place,
         };
         let start = Instant::now();

@@ -248,7 +248,7 @@ fn serve(
     for setting in purpose.settings() {
         arguments.extend(["-c".into(), setting.into()]);
     }
-    supervise(place, data, &programs.join("postgres"), &arguments)
+    supervise(place, data, "QUIT", &programs.join("postgres"), &arguments)
 }
 
 pub(crate) fn free_port() -> io::Result<u16> {

@@ -11,20 +11,22 @@ use crate::place::Place;
 /// Runs the server and cleans up after it. Our end of its standard input closes when we stop for whatever reason
 /// (also SIGKILL), and that is its sign to kill the server.
 const SUPERVISOR: &str = r#"
-data=$1; shift
+data=$1; signal=$2; shift 2
 trap '' INT TERM HUP
 exec 3<&0
 "$@" 3<&- &
 server=$!
-(cat <&3 >/dev/null; kill -QUIT "$server" 2>/dev/null) &
+(cat <&3 >/dev/null; kill -"$signal" "$server" 2>/dev/null) &
 wait "$server"
 rm -rf "$data"
 "#;
 
-/// Starts the program as the place's user; its words go into the place's log. `data` goes when the server does.
+/// Starts the program as the place's user; its words go into the place's log. `signal` ends it: a shell has a
+/// program ignore INT and QUIT that does not handle them. `data` goes when the server does.
 pub(crate) fn supervise(
     place: &Place,
     data: &Path,
+    signal: &str,
     program: &Path,
     arguments: &[OsString],
 ) -> Outcome<Child> {
@@ -33,6 +35,7 @@ pub(crate) fn supervise(
         .command(Path::new("/bin/sh"))
         .args(["-c", SUPERVISOR, "sh"])
         .arg(data)
+        .arg(signal)
         .arg(program)
         .args(arguments)
         .stdin(Stdio::piped())
