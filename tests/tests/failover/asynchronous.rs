@@ -3,7 +3,7 @@
 
 use idem_tests::{App, Response};
 
-use crate::load::Mode;
+use crate::load::{Mode, gated};
 use crate::pair::{Pair, Replication, reconnected};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -47,6 +47,34 @@ async fn what_the_standby_lacks_is_lost_whole_and_runs_again() {
         pair.standby.calls(&label(Mode::Lease, "lost")).await,
         called
     );
+}
+
+/// A handler outlives the claim that it works under: another one works beside it, and only one of the two is recorded.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_lost_claim_is_fenced() {
+    let mut pair = Pair::start(Replication::Asynchronous).await;
+    let (app, other) = (pair.app().start().await, pair.app().start().await);
+    pair.caught_up().await;
+    pair.link.cut().await;
+    let request = gated("gate");
+    let first = app.send_in_background(&request);
+    app.reached("gate", 1).await;
+    pair.fail_over().await;
+    reconnected(&other).await;
+    other.open_gate("gate").await;
+    let second = other.send(&request).await;
+    assert_eq!(
+        (second.status, second.is_replay()),
+        (201, false),
+        "{second:?}"
+    );
+    app.open_gate("gate").await;
+    let first = first.await.unwrap();
+    assert!(first.is_replay() || first.status >= 409, "{first:?}");
+    let replay = app.send(&request).await;
+    assert!(replay.is_replay(), "{replay:?}");
+    assert_eq!(replay.comparable(), second.comparable());
+    assert_eq!(pair.standby.effects("gate").await, 1);
 }
 
 fn label(mode: Mode, name: &str) -> String {

@@ -59,6 +59,16 @@ fn marking(label: &str) -> Value {
     json!({ "label": label, "status": 201, "body": label })
 }
 
+/// In lease mode, with a last step that waits at a gate of the label's name.
+pub(crate) fn gated(label: &str) -> Request {
+    let mut script = stepping(label);
+    script["steps"][2]["gate"] = label.into();
+    Request::post("/steps/script")
+        .bearer("acme:one")
+        .key(label)
+        .json(&script)
+}
+
 /// An outside call, database work, an outside call.
 fn stepping(label: &str) -> Value {
     json!({ "label": label, "status": 201, "body": label, "steps": [
