@@ -8,6 +8,7 @@ mod database;
 mod http;
 mod proxy;
 mod stage;
+mod switch;
 mod together;
 
 pub use app::{App, Effects, Launch, send};
@@ -15,6 +16,7 @@ pub use database::{Backend, Database};
 pub use http::{Connection, Request, Response};
 pub use proxy::{Cut, Proxy, Sent, server_of, with_address};
 pub use stage::Stage;
+pub use switch::Switch;
 pub use together::{all_at_once, until};
 
 /// The code in the README compiles.

@@ -230,6 +230,11 @@ const ROOMS: &[Room] = &[
         because: "tests use the public API",
     },
     Room {
+        path: "tests/tests/failover",
+        never: &["idem_runtime::private"],
+        because: "tests use the public API",
+    },
+    Room {
         path: "tests/tests/settings",
         never: &["idem_runtime::private"],
         because: "tests use the public API",

@@ -1,4 +1,4 @@
-//! Where PostgreSQL's programs are, and how they get there. Starts no server.
+//! Where the programs of PostgreSQL and PgBouncer are, and how they get there. Starts no server.
 
 use std::env;
 use std::fs;
@@ -9,26 +9,60 @@ use crate::Outcome;
 use crate::place::is_root;
 use crate::process::run;
 
+const PGBOUNCER: &str = "IDEM_TEST_PGBOUNCER";
+
 const DEBIAN: &str = "/usr/lib/postgresql";
 
-/// The directory that holds `initdb` and `postgres`: installed ones, else Debian's package where we may install it.
+/// The directory that holds `initdb`, `postgres` and their like: installed ones, else Debian's package where we may install it.
 pub(crate) fn find_or_install() -> Outcome<PathBuf> {
     if let Some(directory) = find() {
         return Ok(directory);
     }
     if !is_root() {
         return Err(
-            "no PostgreSQL found (looked for `initdb` in PATH and in /usr/lib/postgresql/*/bin).\n\
+            "no PostgreSQL found (looked for `initdb`, `postgres`, `pg_basebackup` and `pg_ctl` together, in PATH and in /usr/lib/postgresql/*/bin).\n\
              Install it:  sudo apt-get install -y postgresql\n\
              or name a server whose user may create databases:\n\
              IDEM_TEST_POSTGRES_URL=postgres://user:password@host:5432/postgres cargo xtask test"
                 .into(),
         );
     }
-    println!("xtask: no PostgreSQL found; installing Debian's package");
+    install("postgresql")?;
+    find().ok_or_else(|| {
+        "the postgresql package is installed, but brought not all of its programs".into()
+    })
+}
+
+/// `pgbouncer`: the one that is named, an installed one, else Debian's package where we may install it.
+pub(crate) fn find_or_install_pgbouncer() -> Outcome<PathBuf> {
+    if let Some(named) = env::var_os(PGBOUNCER).filter(|path| !path.is_empty()) {
+        return Ok(named.into());
+    }
+    if find_pgbouncer().is_none() && is_root() {
+        install("pgbouncer")?;
+    }
+    find_pgbouncer().ok_or_else(|| {
+        format!(
+            "no PgBouncer found (looked in PATH and /usr/sbin).\n\
+             Install it:  sudo apt-get install -y pgbouncer\n\
+             or name it:  {PGBOUNCER}=/path/to/pgbouncer cargo xtask pgbouncer"
+        )
+        .into()
+    })
+}
+
+fn find_pgbouncer() -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path)
+        .chain(["/usr/sbin".into()])
+        .map(|directory| directory.join("pgbouncer"))
+        .find(|program| program.is_file())
+}
+
+fn install(package: &str) -> Outcome {
+    println!("xtask: no {package} found; installing Debian's package");
     run(apt().arg("update"))?;
-    run(apt().args(["install", "-y", "--no-install-recommends", "postgresql"]))?;
-    find().ok_or_else(|| "the postgresql package is installed, but brought no `initdb`".into())
+    run(apt().args(["install", "-y", "--no-install-recommends", package]))
 }
 
 fn apt() -> Command {
@@ -41,7 +75,7 @@ fn find() -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path)
         .chain(debian())
-        .find(|directory| holds_both(directory))
+        .find(|directory| holds_all(directory))
 }
 
 /// Newest version first.
@@ -59,9 +93,9 @@ fn debian() -> Vec<PathBuf> {
     versions.into_iter().map(|(_, path)| path).collect()
 }
 
-/// `initdb` looks for `postgres` beside itself, so one without the other is of no use.
-fn holds_both(directory: &Path) -> bool {
-    ["initdb", "postgres"]
+/// `initdb` looks for `postgres` beside itself, and a standby wants the others: some without the rest are of no use.
+fn holds_all(directory: &Path) -> bool {
+    ["initdb", "postgres", "pg_basebackup", "pg_ctl"]
         .iter()
         .all(|program| directory.join(program).is_file())
 }

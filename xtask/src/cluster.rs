@@ -1,9 +1,10 @@
 //! A private PostgreSQL for one run: fresh, on a free port of 127.0.0.1, gone afterwards however we end.
 
+use std::ffi::OsString;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 use std::{fs, io};
@@ -12,52 +13,26 @@ use crate::Outcome;
 use crate::binaries;
 use crate::place::Place;
 use crate::process::run_quietly;
+use crate::supervisor::{Life, supervise};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const ATTEMPTS: u32 = 3;
 const DATA: &str = "data";
 
-/// Runs the server and cleans up after it. Our end of its standard input closes when we stop for whatever reason
-/// (also SIGKILL), and that is its sign to kill the server.
-const SUPERVISOR: &str = r#"
-data=$1; shift
-trap '' INT TERM HUP
-exec 3<&0
-"$@" 3<&- &
-server=$!
-(cat <&3 >/dev/null; kill -QUIT "$server" 2>/dev/null) &
-wait "$server"
-rm -rf "$data"
-"#;
-
-/// The same for a server that is to be killed: whatever ends it, it is started again. Who holds the lock file is found
-/// anew each time, since it is another process each time.
-const REVIVER: &str = r#"
-data=$1; shift
-trap '' INT TERM HUP
-exec 3<&0
-(
-    cat <&3 >/dev/null
-    : >"$data.over"
-    while [ -d "$data" ]; do
-        kill -QUIT "$(head -n 1 "$data/postmaster.pid")"
-        sleep 0.2
-    done
-) 2>/dev/null &
-"$@" 3<&-
-while [ -e "$data.ready" ] && [ ! -e "$data.over" ]; do
-    sleep 0.1
-    "$@" 3<&-
-done
-rm -rf "$data"
-"#;
+/// The server itself must go; a child may have ended by itself.
+const KILL: &str = r#"kill -KILL "$1" && { shift; kill -KILL "$@" 2>/dev/null; true; }"#;
 
 /// What the server is for.
 #[derive(Clone, Copy)]
-pub(crate) enum Purpose {
+pub enum Purpose {
+    /// Fast, and gone afterwards.
     Tests,
+    /// Durable, as in production.
     Benchmarks,
+    /// Killed, and started again by itself.
     Torture,
+    /// As for tests, with a standby that comes back soon after it was cut off.
+    Replication,
 }
 
 const COMMON: &[&str] = &[
@@ -70,6 +45,13 @@ const COMMON: &[&str] = &[
 
 /// Nothing for durability: this data never outlives the run.
 const TESTS: &[&str] = &["fsync=off", "full_page_writes=off"];
+
+/// Nothing is lost with a killed process, only with a killed machine: what reaches the standby is what counts.
+const REPLICATION: &[&str] = &[
+    "fsync=off",
+    "full_page_writes=off",
+    "wal_retrieve_retry_interval=100ms",
+];
 
 /// Durable as in production, and without a checkpoint in the middle of what is measured: the benchmark asks for its
 /// checkpoints itself.
@@ -87,38 +69,62 @@ impl Purpose {
         let own = match self {
             Self::Tests | Self::Torture => TESTS,
             Self::Benchmarks => BENCHMARKS,
+            Self::Replication => REPLICATION,
         };
         COMMON.iter().chain(own)
     }
 
-    fn supervisor(self) -> &'static str {
+    fn life(self) -> Life {
         match self {
-            Self::Tests | Self::Benchmarks => SUPERVISOR,
-            Self::Torture => REVIVER,
+            Self::Torture => Life::Revived,
+            _ => Life::Once("QUIT"),
         }
     }
 }
 
-pub(crate) struct Cluster {
+/// A private server; it ends, and its data goes, when this is dropped.
+pub struct Cluster {
     port: u16,
+    programs: PathBuf,
     supervisor: Child,
     place: Place,
 }
 
 impl Cluster {
-    pub(crate) fn start(purpose: Purpose) -> Outcome<Self> {
+    /// A fresh server.
+    ///
+    /// # Errors
+    ///
+    /// There is no PostgreSQL, or it does not start.
+    pub fn start(purpose: Purpose) -> Outcome<Self> {
+        Self::start_on(purpose, initialize)
+    }
+
+    /// A standby of the server that is reached there, with all that the server has.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::start`], or the copy fails.
+    pub fn standby(primary: SocketAddr) -> Outcome<Self> {
+        Self::start_on(Purpose::Replication, |place, programs, data| {
+            copy(place, programs, data, primary)
+        })
+    }
+
+    fn start_on(purpose: Purpose, fill: impl Fn(&Place, &Path, &Path) -> Outcome) -> Outcome<Self> {
         let programs = binaries::find_or_install()?;
         let mut log = PathBuf::new();
         for _ in 0..ATTEMPTS {
             let place = Place::fresh()?;
             log = place.log();
             let data = place.directory.join(DATA);
-            initialize(&place, &programs, &data)?;
+            fill(&place, &programs, &data)?;
             // Somebody else may take the port between our look and the server's: then the server ends at once.
             let port = free_port()?;
             let mut cluster = Self {
                 port,
-                supervisor: supervise(&place, &programs, &data, port, purpose)?,
+                supervisor: serve(&place, &programs, &data, port, purpose)?,
+                programs: programs.clone(),
                 place,
             };
             if cluster.is_ready_in_time()? {
@@ -135,8 +141,44 @@ impl Cluster {
         Err(format!("PostgreSQL did not start:\n{log}").into())
     }
 
-    pub(crate) fn url(&self) -> String {
-        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    /// Its database `postgres`.
+    pub fn url(&self) -> String {
+        format!("postgres://postgres@{}/postgres", self.address())
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.port).into()
+    }
+
+    /// `pg_ctl promote`: a standby becomes a primary. Returns when it is one.
+    ///
+    /// # Errors
+    ///
+    /// It is none, or does not get there in time.
+    pub fn promote(&self) -> Outcome {
+        let mut command = self.place.command(&self.programs.join("pg_ctl"));
+        run_quietly(
+            command
+                .args(["promote", "--wait", "--pgdata"])
+                .arg(self.data()),
+        )
+    }
+
+    /// SIGKILL to all its processes at once, as when the machine dies.
+    ///
+    /// # Errors
+    ///
+    /// It is not running.
+    pub fn kill(&mut self) -> Outcome {
+        let file = fs::read_to_string(self.data().join("postmaster.pid"))?;
+        let server = file.lines().next().ok_or("the file names no process")?;
+        let children = fs::read_to_string(format!("/proc/{server}/task/{server}/children"))?;
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", KILL, "sh", server]);
+        run_quietly(command.args(children.split_whitespace()))?;
+        self.supervisor.wait()?;
+        Ok(())
     }
 
     /// The server's files; the process that listens is named in `postmaster.pid`.
@@ -194,40 +236,46 @@ fn initialize(place: &Place, programs: &Path, data: &Path) -> Outcome {
     )
 }
 
-fn supervise(
+fn copy(place: &Place, programs: &Path, data: &Path, primary: SocketAddr) -> Outcome {
+    let port = primary.port().to_string();
+    run_quietly(
+        place
+            .command(&programs.join("pg_basebackup"))
+            .args(["--host=127.0.0.1", "--username=postgres", "--port", &port])
+            .args(["--write-recovery-conf", "--wal-method=stream"])
+            .args(["--checkpoint=fast", "--no-sync", "--no-password"])
+            .arg("--pgdata")
+            .arg(data),
+    )
+}
+
+fn serve(
     place: &Place,
     programs: &Path,
     data: &Path,
     port: u16,
     purpose: Purpose,
 ) -> Outcome<Child> {
-    let log = fs::File::create(place.log())?;
-    let mut command: Command = place.command(Path::new("/bin/sh"));
-    command
-        .args(["-c", purpose.supervisor(), "sh"])
-        .arg(data)
-        .arg(programs.join("postgres"))
-        .arg("-D")
-        .arg(data)
-        .args(["-p", &port.to_string()]);
+    let mut arguments: Vec<OsString> = vec!["-D".into(), data.into()];
+    arguments.extend(["-p".into(), port.to_string().into()]);
     for setting in purpose.settings() {
-        command.args(["-c", setting]);
+        arguments.extend(["-c".into(), setting.into()]);
     }
-    let child = command
-        .stdin(Stdio::piped())
-        .stdout(log.try_clone()?)
-        .stderr(log)
-        .spawn()
-        .map_err(|error| format!("cannot start /bin/sh: {error}"))?;
-    Ok(child)
+    supervise(
+        place,
+        data,
+        purpose.life(),
+        &programs.join("postgres"),
+        &arguments,
+    )
 }
 
-fn free_port() -> io::Result<u16> {
+pub(crate) fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
 /// Whether a client would be let in: the server listens before it is ready, and says so with an error.
-fn accepts(port: u16) -> bool {
+pub(crate) fn accepts(port: u16) -> bool {
     let ask = || -> io::Result<u8> {
         let mut stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_read_timeout(Some(Duration::from_secs(5)))?;

@@ -1,69 +1,7 @@
-//! `cargo xtask`: what a person and CI both run. Commands only; product code never lives here.
-
-mod bench;
-mod binaries;
-mod cluster;
-mod packages;
-mod place;
-mod process;
-mod test;
-mod torture;
+//! The program of `cargo xtask`; what it does is in the library.
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
-
-/// What a command of ours returns: nothing, or what went wrong in words.
-type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
-
-#[derive(Parser)]
-#[command(
-    name = "cargo xtask",
-    about = "Set-up, test and benchmark commands of the project"
-)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    /// Every test, feature set and package. Starts a private PostgreSQL unless IDEM_TEST_POSTGRES_URL is set
-    Test {
-        /// Arguments for `cargo test`; with any, only `cargo test` runs
-        #[arg(last = true)]
-        arguments: Vec<String>,
-    },
-    /// What protection costs, measured on a private PostgreSQL and on SQLite; the report is in target/bench
-    Bench {
-        /// Arguments for `idem-bench`, such as `--quick`; `--help` lists them
-        #[arg(last = true)]
-        arguments: Vec<String>,
-    },
-    /// Many clients against applications and databases that are killed, cut, delayed and restarted; the history is in
-    /// target/torture. Takes the arguments of `idem-torture`, such as `--minutes 1 --seed 7`
-    #[command(disable_help_flag = true)]
-    Torture {
-        /// Arguments for `idem-torture`; `--help` lists them
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
-    },
-    /// A private PostgreSQL, kept until Ctrl-C: set the printed variable and call `cargo test` yourself
-    Postgres,
-}
-
 fn main() -> ExitCode {
-    let outcome = match Arguments::parse().command {
-        Command::Test { arguments } => test::run(&arguments),
-        Command::Bench { arguments } => bench::run(&arguments),
-        Command::Torture { arguments } => torture::run(&arguments),
-        Command::Postgres => cluster::keep(),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("xtask: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    xtask::main()
 }

@@ -6,9 +6,13 @@ use std::os::unix::fs::{MetadataExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::Outcome;
 use crate::process::target;
+
+/// A process may have several places.
+static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// A fresh, empty directory that the server's user can write to.
 pub(crate) struct Place {
@@ -54,7 +58,8 @@ impl Place {
 
     fn at(parent: &Path, prefix: &str, user: Option<User>) -> Outcome<Self> {
         sweep(parent, prefix);
-        let directory = parent.join(format!("{prefix}{}", std::process::id()));
+        let count = NEXT.fetch_add(1, Ordering::Relaxed);
+        let directory = parent.join(format!("{prefix}{}-{count}", std::process::id()));
         if directory.exists() {
             fs::remove_dir_all(&directory)?;
         }
@@ -100,9 +105,10 @@ fn sweep(directory: &Path, prefix: &str) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
         let stem = path.file_stem().and_then(|stem| stem.to_str());
-        let Some(process) = stem.and_then(|stem| stem.strip_prefix(prefix)) else {
+        let Some(name) = stem.and_then(|stem| stem.strip_prefix(prefix)) else {
             continue;
         };
+        let process = name.split_once('-').map_or(name, |(process, _)| process);
         let is_running = Path::new("/proc").join(process).exists();
         if !is_running && process.parse::<u32>().is_ok() {
             let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));

@@ -51,7 +51,7 @@ impl Database {
     /// What `idem-testapp --database-url` takes.
     pub fn url(&self) -> &str {
         match &self.place {
-            Place::Postgres(place) => place.url(),
+            Place::Postgres(place) => place.way(),
             Place::Sqlite(place) => place.url(),
         }
     }

@@ -6,7 +6,12 @@ use std::{env, process, thread};
 
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
+use crate::with_address;
+
 const SERVER: &str = "IDEM_TEST_POSTGRES_URL";
+
+/// `ADDRESS:PORT` of a pooler in front of that server, for the applications. The tests themselves look past it.
+const WAY: &str = "IDEM_TEST_POSTGRES_VIA";
 
 pub(super) const REFUSE_TO_RECORD: &str = "
     CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
@@ -30,6 +35,8 @@ pub(super) const CLOCKS: [&str; 4] = [
 pub(super) struct Place {
     name: String,
     url: String,
+    /// As the applications reach it.
+    way: String,
 }
 
 impl Place {
@@ -41,11 +48,15 @@ impl Place {
             .await
             .expect("a new database");
         let url = with_database(&server(), &name);
-        Self { name, url }
+        let way = match env::var(WAY) {
+            Ok(pooler) => with_address(&url, pooler.parse().expect("an address and a port")),
+            Err(_) => url.clone(),
+        };
+        Self { name, url, way }
     }
 
-    pub(super) fn url(&self) -> &str {
-        &self.url
+    pub(super) fn way(&self) -> &str {
+        &self.way
     }
 
     pub(super) async fn discard(self) {

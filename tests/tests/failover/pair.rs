@@ -1,0 +1,163 @@
+//! Two servers: a primary and its standby, switches in front of both ways between, and looks into either. What should be
+//! found there is for the cases to say.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use idem_tests::{App, Launch, Request, Response, Switch, until};
+use serde_json::json;
+use tokio::task::block_in_place;
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+use xtask::{Cluster, Purpose};
+
+/// What a COMMIT of the primary waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Replication {
+    /// The standby has it on its disk.
+    Synchronous,
+    /// The primary alone has it.
+    Asynchronous,
+}
+
+pub(crate) struct Pair {
+    pub(crate) primary: Server,
+    pub(crate) standby: Server,
+    /// The applications' way to the database.
+    pub(crate) database: Switch,
+    /// The standby's way to the primary.
+    pub(crate) link: Switch,
+}
+
+pub(crate) struct Server(Cluster);
+
+impl Pair {
+    /// Both running, the standby with all that the primary has.
+    pub(crate) async fn start(replication: Replication) -> Self {
+        let primary = Server::start(|| Cluster::start(Purpose::Replication));
+        let link = Switch::to(primary.address()).await;
+        let way = link.address();
+        let standby = Server::start(|| Cluster::standby(way));
+        if replication == Replication::Synchronous {
+            primary
+                .execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+                .await;
+            primary.execute("SELECT pg_reload_conf()").await;
+        }
+        let state = match replication {
+            Replication::Synchronous => "sync",
+            Replication::Asynchronous => "async",
+        };
+        let standbys = format!(
+            "SELECT application_name FROM pg_stat_replication
+             WHERE state = 'streaming' AND sync_state = '{state}'"
+        );
+        until("the standby follows", || async {
+            (primary.rows(&standbys).await.len() == 1).then_some(())
+        })
+        .await;
+        let database = Switch::to(primary.address()).await;
+        Self {
+            primary,
+            standby,
+            database,
+            link,
+        }
+    }
+
+    /// The application, not yet running, on its way through the switch.
+    pub(crate) fn app(&self) -> Launch {
+        let url = format!("postgres://postgres@{}/postgres", self.database.address());
+        let program = Path::new(env!("CARGO_BIN_EXE_idem-testapp"));
+        Launch::of(program, &url)
+            .argument("--pool-timeout-ms")
+            .argument("1000")
+    }
+
+    /// The primary dies and the standby takes its place.
+    pub(crate) async fn fail_over(&mut self) {
+        self.primary.kill();
+        self.database.cut().await;
+        self.standby.promote();
+        self.database.lead_to(self.standby.address()).await;
+    }
+
+    /// Returns when the standby has received all that the primary has written by now.
+    pub(crate) async fn caught_up(&self) {
+        let written = "SELECT pg_current_wal_flush_lsn()";
+        let written = self.primary.rows(written).await[0][0].clone();
+        let behind = format!("SELECT pg_last_wal_receive_lsn() >= '{written}'");
+        until("the standby has caught up", || async {
+            (self.standby.rows(&behind).await[0][0] == "t").then_some(())
+        })
+        .await;
+    }
+}
+
+/// Asks until the answer is final.
+pub(crate) async fn settled(app: &App, request: &Request) -> Response {
+    until("the answer is final", || async {
+        let answer = app.send(request).await;
+        (answer.status < 400).then_some(answer)
+    })
+    .await
+}
+
+/// Waits until the application can use the database again, whatever state its pool is in.
+pub(crate) async fn reconnected(app: &App) {
+    // It needs no key, but a connection of the pool.
+    let request = Request::post("/optional/script").json(&json!({ "label": "connected" }));
+    settled(app, &request).await;
+}
+
+impl Server {
+    fn start<E: ToString>(start: impl FnOnce() -> Result<Cluster, E>) -> Self {
+        Self(block_in_place(start).unwrap_or_else(|error| panic!("{}", error.to_string())))
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.0.address()
+    }
+
+    pub(crate) fn kill(&mut self) {
+        block_in_place(|| self.0.kill()).unwrap();
+    }
+
+    pub(crate) fn promote(&self) {
+        block_in_place(|| self.0.promote()).unwrap();
+    }
+
+    pub(crate) async fn execute(&self, sql: &str) {
+        self.connect().await.batch_execute(sql).await.expect(sql);
+    }
+
+    /// What a query gives; NULL as an empty text.
+    pub(crate) async fn rows(&self, sql: &str) -> Vec<Vec<String>> {
+        let answer = self.connect().await.simple_query(sql).await.expect(sql);
+        let rows = answer.iter().filter_map(|message| match message {
+            SimpleQueryMessage::Row(row) => Some(row),
+            _ => None,
+        });
+        let text = |column: Option<&str>| column.unwrap_or_default().to_owned();
+        rows.map(|row| (0..row.len()).map(|at| text(row.get(at))).collect())
+            .collect()
+    }
+
+    pub(crate) async fn effects(&self, label: &str) -> usize {
+        let effects = format!("SELECT id FROM effects WHERE label = '{label}'");
+        self.rows(&effects).await.len()
+    }
+
+    /// The keys with which the outside world was called, in their order, each as often as it was.
+    pub(crate) async fn calls(&self, label: &str) -> Vec<String> {
+        let calls = format!("SELECT key FROM calls WHERE label = '{label}' ORDER BY key");
+        self.rows(&calls).await.concat()
+    }
+
+    async fn connect(&self) -> Client {
+        let (client, connection) = tokio_postgres::connect(&self.0.url(), NoTls)
+            .await
+            .expect("PostgreSQL answers");
+        tokio::spawn(connection);
+        client
+    }
+}

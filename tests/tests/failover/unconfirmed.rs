@@ -1,0 +1,69 @@
+//! A synchronous standby that cannot be reached: what waits for it, and what an operator who does not wait gives away.
+
+use idem_tests::{App, until};
+
+use crate::load::Mode;
+use crate::pair::{Pair, Replication, reconnected, settled};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn nothing_is_acknowledged_that_the_standby_has_not_confirmed() {
+    let pair = Pair::start(Replication::Synchronous).await;
+    let (app, other) = (pair.app().start().await, pair.app().start().await);
+    pair.link.cut().await;
+    let request = Mode::Transaction.request("waiting");
+    let first = app.send_in_background(&request);
+    waiting(&pair).await;
+    // Nobody sees it before it is confirmed.
+    assert_eq!(pair.primary.effects("waiting").await, 0);
+    let refused = other.send(&request).await;
+    refused.assert_problem(409, "idempotency-in-flight", true);
+    assert!(!first.is_finished());
+    pair.link.lead_to(pair.primary.address()).await;
+    let first = first.await.unwrap();
+    assert_eq!((first.status, first.is_replay()), (201, false), "{first:?}");
+    pair.caught_up().await;
+    let replay = other.send(&request).await;
+    assert!(replay.is_replay(), "{replay:?}");
+    assert_eq!(replay.comparable(), first.comparable());
+}
+
+/// PostgreSQL's own limit: who ends the wait of a COMMIT makes it visible, and the standby does not have it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_wait_that_an_operator_ends_is_not_confirmed() {
+    let mut pair = Pair::start(Replication::Synchronous).await;
+    let app = pair.app().start().await;
+    pair.link.cut().await;
+    let cancelled = ended(&pair, &app, "cancelled", "pg_cancel_backend").await;
+    assert_eq!(cancelled, 201);
+    let terminated = ended(&pair, &app, "terminated", "pg_terminate_backend").await;
+    assert_eq!(terminated, 503);
+    let replay = settled(&app, &Mode::Transaction.request("terminated")).await;
+    assert!(replay.is_replay(), "{replay:?}");
+
+    pair.fail_over().await;
+    reconnected(&app).await;
+    for label in ["cancelled", "terminated"] {
+        assert_eq!(pair.standby.effects(label).await, 0);
+        let again = app.send(&Mode::Transaction.request(label)).await;
+        assert_eq!((again.status, again.is_replay()), (201, false), "{again:?}");
+        assert_eq!(pair.standby.effects(label).await, 1);
+    }
+}
+
+/// The status of a request whose COMMIT was ended by this function while it waited.
+async fn ended(pair: &Pair, app: &App, label: &str, function: &str) -> u16 {
+    let asked = app.send_in_background(&Mode::Transaction.request(label));
+    waiting(pair).await;
+    let end = format!("SELECT {function}(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+    pair.primary.execute(&end).await;
+    asked.await.unwrap().status
+}
+
+/// Returns when a COMMIT waits for the standby.
+async fn waiting(pair: &Pair) {
+    let waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    until("a COMMIT waits for the standby", || async {
+        (pair.primary.rows(waiting).await.len() == 1).then_some(())
+    })
+    .await;
+}
