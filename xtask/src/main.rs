@@ -3,6 +3,9 @@
 mod bench;
 mod binaries;
 mod cluster;
+mod deny;
+mod fuzz;
+mod license;
 mod packages;
 mod place;
 mod process;
@@ -39,6 +42,17 @@ enum Command {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
+    /// Licences, sources, bans and advisories of what is built in: by cargo-deny, as far as it is there
+    Deny,
+    /// Each fuzz target for a while; needs nightly and cargo-fuzz
+    Fuzz {
+        /// For how long each target runs
+        #[arg(long, default_value_t = 20)]
+        seconds: u32,
+        /// Only this target
+        #[arg(long)]
+        target: Option<String>,
+    },
     /// A private PostgreSQL, kept until Ctrl-C: set the printed variable and call `cargo test` yourself
     Postgres,
 }
@@ -47,6 +61,8 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Test { arguments } => test::run(&arguments),
         Command::Bench { arguments } => bench::run(&arguments),
+        Command::Deny => deny::check(),
+        Command::Fuzz { seconds, target } => fuzz::run_each(seconds, target.as_deref()),
         Command::Postgres => cluster::keep(),
     };
     match outcome {
