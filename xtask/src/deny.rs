@@ -20,10 +20,7 @@ pub(crate) fn check() -> Outcome {
         );
         return by_ourselves();
     }
-    let check = |what: &[&str]| {
-        let mut command = cargo(["deny", "--all-features", "check", "--disable-fetch"]);
-        run(command.args(what))
-    };
+    let check = |what: &[&str]| run(cargo(["deny", "--all-features", "check"]).args(what));
     check(&["licenses", "bans", "sources"])?;
     // The database of advisories is a git repository, which cannot be had everywhere.
     if run(&mut cargo(["deny", "--all-features", "fetch", "db"])).is_err() {

@@ -52,6 +52,9 @@ enum Command {
         /// Only this target
         #[arg(long)]
         target: Option<String>,
+        /// What is missing is said, and is no failure
+        #[arg(long)]
+        optional: bool,
     },
     /// A private PostgreSQL, kept until Ctrl-C: set the printed variable and call `cargo test` yourself
     Postgres,
@@ -62,7 +65,11 @@ fn main() -> ExitCode {
         Command::Test { arguments } => test::run(&arguments),
         Command::Bench { arguments } => bench::run(&arguments),
         Command::Deny => deny::check(),
-        Command::Fuzz { seconds, target } => fuzz::run_each(seconds, target.as_deref()),
+        Command::Fuzz {
+            seconds,
+            target,
+            optional,
+        } => fuzz::run_each(seconds, target.as_deref(), optional),
         Command::Postgres => cluster::keep(),
     };
     match outcome {
