@@ -232,8 +232,9 @@ impl<C: Backend> Builder<C> {
         self
     }
 
-    /// How many protected requests this process works on or holds at once, from the reading of their
-    /// bodies on; more get 503. 10,000 by default.
+    /// How many protected requests this process works on or holds at once, once their bodies have been
+    /// read; more get 503. 10,000 by default. (How many bodies are being read at once is bounded by the
+    /// server's `max_connections`: a client that sends slowly takes nobody else's place.)
     pub fn max_operations(mut self, operations: usize) -> Self {
         self.max_operations = operations;
         self

@@ -9,8 +9,8 @@ use tokens::Tokens;
 
 mod tokens;
 
-#[cfg(test)]
-mod oracle;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod oracle;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]

@@ -138,6 +138,10 @@
 #[doc(hidden)]
 pub mod private;
 
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
+
 mod run;
 
 mod lease;

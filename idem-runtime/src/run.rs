@@ -107,16 +107,17 @@ where
         return Err(Problem::misconfigured().into());
     }
     let name = name(&settings, policy, &request).await?;
-    let Ok(permit) = Arc::clone(&settings.operations).try_acquire_owned() else {
-        tracing::error!(handler = policy.handler, "max_operations reached");
-        return Err(Problem::store_unavailable().into());
-    };
     let body = body::read(&request, payload, policy.body_limit)
         .await
         .map_err(|error| match error {
             BodyError::TooLarge(limit) => Problem::request_too_large(limit).into(),
             BodyError::Read(error) => Refusal::from(error),
         })?;
+    // Behind the body: who sends it slowly, or never, would hold a place for as long.
+    let Ok(permit) = Arc::clone(&settings.operations).try_acquire_owned() else {
+        tracing::error!(handler = policy.handler, "max_operations reached");
+        return Err(Problem::store_unavailable().into());
+    };
     let keyless = name.is_none();
     let operation = Operation::new(settings, policy, request, body);
     let rest = async move {

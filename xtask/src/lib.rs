@@ -5,6 +5,9 @@ mod bench;
 mod binaries;
 mod bouncer;
 mod cluster;
+mod deny;
+mod fuzz;
+mod license;
 mod packages;
 mod place;
 mod process;
@@ -51,6 +54,20 @@ enum Command {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
+    /// Licences, sources, bans and advisories of what is built in: by cargo-deny, as far as it is there
+    Deny,
+    /// Each fuzz target for a while; needs nightly and cargo-fuzz
+    Fuzz {
+        /// For how long each target runs
+        #[arg(long, default_value_t = 20)]
+        seconds: u32,
+        /// Only this target
+        #[arg(long)]
+        target: Option<String>,
+        /// What is missing is said, and is no failure
+        #[arg(long)]
+        optional: bool,
+    },
     /// Many clients against applications and databases that are killed, cut, delayed and restarted; the history is in
     /// target/torture. Takes the arguments of `idem-torture`, such as `--minutes 1 --seed 7`
     #[command(disable_help_flag = true)]
@@ -69,6 +86,12 @@ pub fn main() -> ExitCode {
         Command::Test { arguments } => test::run(&arguments),
         Command::Bench { arguments } => bench::run(&arguments),
         Command::Pgbouncer { arguments } => bouncer::run(&arguments),
+        Command::Deny => deny::check(),
+        Command::Fuzz {
+            seconds,
+            target,
+            optional,
+        } => fuzz::run_each(seconds, target.as_deref(), optional),
         Command::Torture { arguments } => torture::run(&arguments),
         Command::Postgres => cluster::keep(),
     };

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// Equality is the specification: members without order, everything else as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Tree {
+pub(crate) enum Tree {
     /// A literal, a number or a string.
     Token(String),
     Array(Vec<Tree>),
@@ -15,7 +15,7 @@ pub(super) enum Tree {
     Object(BTreeMap<String, Tree>),
 }
 
-pub(super) fn parse(text: &[u8]) -> Option<Tree> {
+pub(crate) fn parse(text: &[u8]) -> Option<Tree> {
     let mut reader = Reader {
         rest: std::str::from_utf8(text).ok()?,
     };

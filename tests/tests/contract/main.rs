@@ -7,6 +7,7 @@ mod cancel;
 mod chaos;
 mod crash;
 mod fingerprint;
+mod hostile;
 mod keys;
 mod lease;
 mod operating;

@@ -1,0 +1,5 @@
+//! A kept request, whole or damaged.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| idem_runtime::fuzzing::kept(data));
