@@ -10,7 +10,6 @@ use tokio::time::Instant;
 use crate::claim::Ours;
 use crate::operation::{Chain, Keyed, Operation};
 use crate::problem::Problem;
-use crate::response::capture;
 use crate::retry::Retry;
 use crate::store::{Backend, CommitError, Record};
 use crate::supervise::{Ran, supervise};
@@ -55,22 +54,11 @@ where
         operation.tell("unrecorded");
         return Attempt::Answered(response);
     }
-    let captured = capture(
-        response,
-        operation.policy.response_limit,
-        &operation.settings.unreplayed,
-    );
-    let (answer, stored) = match supervise(deadline, captured).await {
-        Ran::Finished(Ok(captured)) => captured,
-        Ran::Finished(Err(error)) => {
-            tracing::error!(endpoint = operation.endpoint, %error, "response not storable");
+    let (answer, stored) = match operation.capture(deadline, response).await {
+        Ok(captured) => captured,
+        Err(problem) => {
             undo(operation, connection).await;
-            return Attempt::Failed(Problem::response_not_storable());
-        }
-        Ran::Panicked | Ran::TimedOut => {
-            tracing::error!(endpoint = operation.endpoint, "response body did not end");
-            undo(operation, connection).await;
-            return Attempt::Failed(Problem::response_not_storable());
+            return Attempt::Failed(problem);
         }
     };
     let record = operation.new_record(keyed, stored, ours.over_expired);

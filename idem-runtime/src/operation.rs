@@ -15,7 +15,7 @@ use crate::key::IdempotencyKey;
 use crate::policy::{IdempotencyPolicy, InFlight, Scope};
 use crate::problem::Problem;
 use crate::reach::{Reach, Unreached};
-use crate::response::{StoredResponse, replay};
+use crate::response::{StoredResponse, capture, replay};
 use crate::scope::{OperationId, endpoint};
 use crate::status;
 use crate::store::{Backend, Claim, NewRecord, Record};
@@ -211,6 +211,26 @@ impl<C: Backend> Operation<C> {
                 Err(Problem::store_unavailable())
             }
         }
+    }
+
+    /// Takes the handler's response apart, within the time that the handler has.
+    pub(crate) async fn capture(
+        &self,
+        deadline: Instant,
+        response: HttpResponse,
+    ) -> Result<(HttpResponse, StoredResponse), Problem> {
+        let settings = &self.settings;
+        let captured = capture(response, self.policy.response_limit, &settings.unreplayed);
+        match supervise(deadline, captured).await {
+            Ran::Finished(Ok(captured)) => return Ok(captured),
+            Ran::Finished(Err(error)) => {
+                tracing::error!(endpoint = self.endpoint, %error, "response not storable");
+            }
+            Ran::Panicked | Ran::TimedOut => {
+                tracing::error!(endpoint = self.endpoint, "response body did not end");
+            }
+        }
+        Err(Problem::response_not_storable())
     }
 
     /// Counts a run that is to be made again.

@@ -87,7 +87,8 @@ impl<'a, C: Backend> Reach<'a, C> {
         }
     }
 
-    async fn lend(&self) -> Result<Loan<C>, Unreached> {
+    /// Lends a connection.
+    pub(crate) async fn lend(&self) -> Result<Loan<C>, Unreached> {
         match timeout_at(self.deadline, self.settings.pool.lend()).await {
             Ok(Ok(connection)) => return Ok(connection),
             Ok(Err(error)) => {

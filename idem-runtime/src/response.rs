@@ -38,6 +38,21 @@ pub(crate) struct StoredResponse {
     pub(crate) body: Option<Bytes>,
 }
 
+impl StoredResponse {
+    /// From the columns of a row that is recorded.
+    pub(crate) fn of_columns(
+        status: impl TryInto<u16>,
+        headers: Option<String>,
+        body: Option<Vec<u8>>,
+    ) -> Self {
+        Self {
+            status: status.try_into().unwrap_or_default(),
+            headers: headers.unwrap_or_default(),
+            body: body.map(Into::into),
+        }
+    }
+}
+
 /// Why a response cannot be stored.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CaptureError {

@@ -124,11 +124,7 @@ impl Options {
     }
 
     pub(crate) fn check_names(&self) -> Outcome {
-        known(
-            "fault",
-            &self.fault,
-            faults::ALL.iter().map(|one| one.name()),
-        )?;
+        known("fault", &self.fault, faults::ALL.iter().map(|one| one.name))?;
         known(
             "workload",
             &self.workload,

@@ -73,7 +73,7 @@ pub(crate) struct Wishes {
 pub(crate) struct Harm {
     rng: Rng,
     every: u64,
-    faults: Vec<&'static dyn Fault>,
+    faults: Vec<&'static Fault>,
 }
 
 /// One stream of random numbers for each purpose, so that none depends on how often another was asked.
@@ -115,8 +115,8 @@ impl Wishes {
 
 impl Harm {
     pub(crate) fn of(seed: u64, is_postgres: bool, options: &Options) -> Self {
-        let is_wanted = |one: &&&dyn Fault| {
-            is_among(&options.fault, one.name()) && (is_postgres || one.is_possible_on_sqlite())
+        let is_wanted = |one: &&&Fault| {
+            is_among(&options.fault, one.name) && (is_postgres || one.is_possible_on_sqlite)
         };
         Self {
             rng: stream(seed, "fault", 0),
@@ -126,12 +126,12 @@ impl Harm {
     }
 
     /// After how long, what, and the numbers that say how.
-    pub(crate) fn next(&mut self) -> Option<(Duration, &'static dyn Fault, Rng)> {
+    pub(crate) fn next(&mut self) -> Option<(Duration, &'static Fault, Rng)> {
         if self.every == 0 {
             return None;
         }
         let pause = self.rng.u64(self.every / 2..=self.every * 3 / 2);
-        let fault = weighted(&mut self.rng, &self.faults, |one| one.weight())?;
+        let fault = weighted(&mut self.rng, &self.faults, |one| one.weight)?;
         Some((Duration::from_millis(pause), fault, self.rng.fork()))
     }
 }
@@ -167,7 +167,7 @@ mod tests {
             .map(|_| {
                 let operation = serde_json::to_string(&wishes.next().unwrap()).unwrap();
                 let (pause, fault, mut rng) = harm.next().unwrap();
-                format!("{operation} {pause:?} {} {}", fault.name(), rng.u64(..))
+                format!("{operation} {pause:?} {} {}", fault.name, rng.u64(..))
             })
             .collect()
     }

@@ -14,7 +14,7 @@ use crate::operation::{Keyed, Operation, Refusal};
 use crate::policy::{LeasePolicy, Resume, Unresolved};
 use crate::problem::Problem;
 use crate::reach::Unreached;
-use crate::response::{StoredResponse, capture};
+use crate::response::StoredResponse;
 use crate::retry::Retry;
 use crate::store::Backend;
 use crate::store::lease::{self, Held};
@@ -138,21 +138,9 @@ where
             false => Ended::Failed(StepError::answer_of(response)),
         };
     }
-    let captured = capture(
-        response,
-        operation.policy.response_limit,
-        &operation.settings.unreplayed,
-    );
-    match supervise(deadline, captured).await {
-        Ran::Finished(Ok((answer, stored))) => Ended::Final(answer, stored),
-        Ran::Finished(Err(error)) => {
-            tracing::error!(endpoint = operation.endpoint, %error, "response not storable");
-            failed(Problem::response_not_storable())
-        }
-        Ran::Panicked | Ran::TimedOut => {
-            tracing::error!(endpoint = operation.endpoint, "response body did not end");
-            failed(Problem::response_not_storable())
-        }
+    match operation.capture(deadline, response).await {
+        Ok((answer, stored)) => Ended::Final(answer, stored),
+        Err(problem) => failed(problem),
     }
 }
 

@@ -22,7 +22,6 @@ pub(crate) enum Word {
 pub(crate) struct Holding {
     pub(crate) held: Held,
     watched: Watched,
-    switch: Switch,
 }
 
 /// What keeps the heartbeat going.
@@ -89,21 +88,16 @@ impl Holding {
         alive: oneshot::Sender<()>,
         writing: Arc<AtomicBool>,
     ) -> Self {
-        let switch = Switch::new(alive);
         let watched = Watched {
             word,
-            switch: switch.clone(),
+            switch: Switch::new(alive),
             writing,
         };
-        Self {
-            held,
-            watched,
-            switch,
-        }
+        Self { held, watched }
     }
 
     pub(crate) fn switch(&self) -> Switch {
-        self.switch.clone()
+        self.watched.switch.clone()
     }
 
     pub(crate) fn word(&self) -> Word {
@@ -118,7 +112,7 @@ impl Holding {
     pub(crate) async fn lost(&self) {
         let mut word = self.watched.word.clone();
         let waited = word.wait_for(|word| *word != Word::Kept).await.map(drop);
-        if waited.is_err() && self.switch.is_off() {
+        if waited.is_err() && self.watched.switch.is_off() {
             std::future::pending::<()>().await;
         }
     }
@@ -127,6 +121,6 @@ impl Holding {
 /// The request's extensions hold the switch, too: only the claim's own end counts.
 impl Drop for Holding {
     fn drop(&mut self) {
-        self.switch.off();
+        self.watched.switch.off();
     }
 }

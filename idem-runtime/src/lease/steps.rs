@@ -130,7 +130,7 @@ impl<C: Backend> Steps<C> {
         T: Serialize + DeserializeOwned,
         E: From<StepError>,
     {
-        let mut step = match self.ask(name)? {
+        let step = match self.ask(name)? {
             Turn::Finished(value) => return Ok(value),
             Turn::Ours(step) => step,
         };
@@ -139,11 +139,7 @@ impl<C: Backend> Steps<C> {
         }
         let value = call(self.0.key.derive(name)).await?;
         let line = self.line(name, &value)?;
-        step.is_being_written = true;
-        let remembered = self.remember(name, &line).await;
-        step.is_being_written = false;
-        remembered?;
-        step.finished(&line);
+        step.write(&line, self.remember(name, &line)).await?;
         Ok(value)
     }
 
@@ -307,12 +303,22 @@ struct Step<'a, C> {
 }
 
 impl<C> Step<'_, C> {
-    fn finished(self, line: &str) {
+    /// Waits until it is written, and is finished then.
+    async fn write(
+        mut self,
+        line: &str,
+        written: impl Future<Output = Result<(), StepError>>,
+    ) -> Result<(), StepError> {
+        self.is_being_written = true;
+        let written = written.await;
+        self.is_being_written = false;
+        written?;
         if let Some(Run { log, failed, .. }) = self.steps.0.run.borrow_mut().as_mut()
             && let Some(step) = log.finish(line)
         {
             failed.retain(|failed| failed != step);
         }
+        Ok(())
     }
 }
 

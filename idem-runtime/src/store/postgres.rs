@@ -241,11 +241,7 @@ impl Row {
         };
         Ok(Claimed::Recorded(Record {
             fingerprint: self.fingerprint,
-            response: StoredResponse {
-                status: u16::try_from(status).unwrap_or_default(),
-                headers: self.headers.unwrap_or_default(),
-                body: self.body.map(Into::into),
-            },
+            response: StoredResponse::of_columns(status, self.headers, self.body),
         }))
     }
 }

@@ -176,11 +176,7 @@ fn look(connection: &mut SqliteConnection, claim: &Claim) -> QueryResult<Option<
     Ok(Some(Found::Live(match row.status {
         Some(status) => Claimed::Recorded(Record {
             fingerprint: row.fingerprint,
-            response: StoredResponse {
-                status: u16::try_from(status).unwrap_or_default(),
-                headers: row.headers.unwrap_or_default(),
-                body: row.body.map(Into::into),
-            },
+            response: StoredResponse::of_columns(status, row.headers, row.body),
         }),
         None => Claimed::Pending,
     })))

@@ -69,10 +69,7 @@ impl<C: Backend> Idempotency<C> {
 
 async fn prune<C: Backend>(settings: &Settings<C>, pruner: &mut Pruner, stopping: &Stopping) {
     while !stopping.is_stopped() {
-        let Ok((mut connection, ())) = Reach::new(settings, "maintenance")
-            .ask(async |_: &mut C| Ok(()))
-            .await
-        else {
+        let Ok(mut connection) = Reach::new(settings, "maintenance").lend().await else {
             counter!("idempotency_prune_failures_total").increment(1);
             return;
         };

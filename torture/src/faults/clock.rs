@@ -6,71 +6,54 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 
 use super::{Fault, done, milliseconds};
 use crate::Outcome;
 use crate::ground::Ground;
 use crate::history::{Moment, Shift};
 
-pub(crate) struct Clock;
-
 const ATTEMPTS: u32 = 5;
 
-impl Fault for Clock {
-    fn name(&self) -> &'static str {
-        "clock"
-    }
+pub(super) const FAULT: Fault = Fault {
+    name: "clock",
+    weight: 1,
+    is_possible_on_sqlite: false,
+    inject: |ground, rng| inject(ground, rng).boxed(),
+};
 
-    fn weight(&self) -> u32 {
-        1
-    }
-
-    fn is_possible_on_sqlite(&self) -> bool {
-        false
-    }
-
-    fn inject<'a>(
-        &'a self,
-        ground: &'a Ground,
-        mut rng: Rng,
-    ) -> BoxFuture<'a, Outcome<Option<String>>> {
-        async move {
-            let by = milliseconds(&mut rng, 500, 20_000);
-            let _only = ground.clock.lock().await;
-            // Noted whether or not it is known to have happened: the next move includes it.
-            let started = ground.history.now();
-            let before: u64 = ground
-                .history
-                .record_of_shifts()
-                .iter()
-                .map(|one| one.by)
-                .sum();
-            let total = Duration::from_micros(before) + by;
-            let mut moved = Err("not tried".into());
-            for _ in 0..ATTEMPTS {
-                moved = ground.backend.set_clock_forward(total).await;
-                if moved.is_ok() {
-                    break;
-                }
-                let _ = ground.backend.is_up().await;
-            }
-            // Where nobody knows whether it has moved, it may have at any time from now on.
-            let ended = if moved.is_ok() {
-                ground.history.now()
-            } else {
-                Moment::MAX
-            };
-            ground.history.shift(Shift {
-                started,
-                ended,
-                by: u64::try_from(by.as_micros())?,
-            });
-            if !moved? {
-                return Ok(None);
-            }
-            done(format!("by {by:?}"))
+async fn inject(ground: &Ground, mut rng: Rng) -> Outcome<Option<String>> {
+    let by = milliseconds(&mut rng, 500, 20_000);
+    let _only = ground.clock.lock().await;
+    // Noted whether or not it is known to have happened: the next move includes it.
+    let started = ground.history.now();
+    let before: u64 = ground
+        .history
+        .record_of_shifts()
+        .iter()
+        .map(|one| one.by)
+        .sum();
+    let total = Duration::from_micros(before) + by;
+    let mut moved = Err("not tried".into());
+    for _ in 0..ATTEMPTS {
+        moved = ground.backend.set_clock_forward(total).await;
+        if moved.is_ok() {
+            break;
         }
-        .boxed()
+        let _ = ground.backend.is_up().await;
     }
+    // Where nobody knows whether it has moved, it may have at any time from now on.
+    let ended = if moved.is_ok() {
+        ground.history.now()
+    } else {
+        Moment::MAX
+    };
+    ground.history.shift(Shift {
+        started,
+        ended,
+        by: u64::try_from(by.as_micros())?,
+    });
+    if !moved? {
+        return Ok(None);
+    }
+    done(format!("by {by:?}"))
 }

@@ -2,43 +2,30 @@
 
 use fastrand::Rng;
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 
 use super::{Fault, bytes, done, way};
 use crate::Outcome;
 use crate::ground::Ground;
 
-pub(crate) struct CutClient;
+pub(super) const FAULT: Fault = Fault {
+    name: "cut client",
+    weight: 5,
+    is_possible_on_sqlite: true,
+    inject: |ground, rng| inject(ground, rng).boxed(),
+};
 
-impl Fault for CutClient {
-    fn name(&self) -> &'static str {
-        "cut client"
+async fn inject(ground: &Ground, mut rng: Rng) -> Outcome<Option<String>> {
+    let Some(slot) = rng.choice(&ground.slots) else {
+        return Ok(None);
+    };
+    if rng.u32(..3) == 0 {
+        slot.front.cut_all();
+        return done(format!("all of app {}", slot.number));
     }
-
-    fn weight(&self) -> u32 {
-        5
-    }
-
-    fn inject<'a>(
-        &'a self,
-        ground: &'a Ground,
-        mut rng: Rng,
-    ) -> BoxFuture<'a, Outcome<Option<String>>> {
-        async move {
-            let Some(slot) = rng.choice(&ground.slots) else {
-                return Ok(None);
-            };
-            if rng.u32(..3) == 0 {
-                slot.front.cut_all();
-                return done(format!("all of app {}", slot.number));
-            }
-            let (way, after) = (way(&mut rng), bytes(&mut rng));
-            slot.front.cut_one(way, after);
-            done(format!(
-                "one of app {}, {way:?} after {after} bytes",
-                slot.number
-            ))
-        }
-        .boxed()
-    }
+    let (way, after) = (way(&mut rng), bytes(&mut rng));
+    slot.front.cut_one(way, after);
+    done(format!(
+        "one of app {}, {way:?} after {after} bytes",
+        slot.number
+    ))
 }

@@ -3,51 +3,38 @@
 
 use fastrand::Rng;
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 
 use super::{Fault, done, milliseconds};
 use crate::Outcome;
 use crate::ground::Ground;
 
-pub(crate) struct Delay;
+pub(super) const FAULT: Fault = Fault {
+    name: "delay",
+    weight: 3,
+    is_possible_on_sqlite: true,
+    inject: |ground, rng| inject(ground, rng).boxed(),
+};
 
-impl Fault for Delay {
-    fn name(&self) -> &'static str {
-        "delay"
-    }
-
-    fn weight(&self) -> u32 {
-        3
-    }
-
-    fn inject<'a>(
-        &'a self,
-        ground: &'a Ground,
-        mut rng: Rng,
-    ) -> BoxFuture<'a, Outcome<Option<String>>> {
-        async move {
-            let Some(slot) = rng.choice(&ground.slots) else {
-                return Ok(None);
-            };
-            let by = milliseconds(&mut rng, 5, 150);
-            let during = milliseconds(&mut rng, 200, 1_500);
-            match (rng.u32(..3), &slot.back) {
-                (0, _) => {
-                    slot.front.slow_down(by, during);
-                    done(format!("clients of app {} by {by:?}", slot.number))
-                }
-                (1, Some(back)) => {
-                    back.slow_down(by, during);
-                    done(format!("database of app {} by {by:?}", slot.number))
-                }
-                _ => {
-                    if !ground.backend.be_busy(during).await? {
-                        return Ok(None);
-                    }
-                    done(format!("the database is busy for {during:?}"))
-                }
-            }
+async fn inject(ground: &Ground, mut rng: Rng) -> Outcome<Option<String>> {
+    let Some(slot) = rng.choice(&ground.slots) else {
+        return Ok(None);
+    };
+    let by = milliseconds(&mut rng, 5, 150);
+    let during = milliseconds(&mut rng, 200, 1_500);
+    match (rng.u32(..3), &slot.back) {
+        (0, _) => {
+            slot.front.slow_down(by, during);
+            done(format!("clients of app {} by {by:?}", slot.number))
         }
-        .boxed()
+        (1, Some(back)) => {
+            back.slow_down(by, during);
+            done(format!("database of app {} by {by:?}", slot.number))
+        }
+        _ => {
+            if !ground.backend.be_busy(during).await? {
+                return Ok(None);
+            }
+            done(format!("the database is busy for {during:?}"))
+        }
     }
 }

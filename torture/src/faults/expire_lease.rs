@@ -2,42 +2,29 @@
 
 use fastrand::Rng;
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 
 use super::{Fault, done};
 use crate::Outcome;
 use crate::ground::Ground;
 
-pub(crate) struct ExpireLease;
+pub(super) const FAULT: Fault = Fault {
+    name: "expire lease",
+    weight: 3,
+    is_possible_on_sqlite: true,
+    inject: |ground, rng| inject(ground, rng).boxed(),
+};
 
-impl Fault for ExpireLease {
-    fn name(&self) -> &'static str {
-        "expire lease"
-    }
-
-    fn weight(&self) -> u32 {
-        3
-    }
-
-    fn inject<'a>(
-        &'a self,
-        ground: &'a Ground,
-        mut rng: Rng,
-    ) -> BoxFuture<'a, Outcome<Option<String>>> {
-        async move {
-            let (of, whose) = match rng.u32(..3) {
-                0 => ("", "all"),
-                1 => ("AND length(scope || key) % 2 = 0", "half of them"),
-                _ => ("AND length(steps) > 0", "those with finished steps"),
-            };
-            let past = ground.backend.seconds_ago(1);
-            let sql = format!(
-                "UPDATE idempotency_keys SET lease_expires_at = {past}
-                  WHERE status IS NULL AND lease_expires_at > {past} {of}"
-            );
-            ground.backend.execute(&sql).await?;
-            done(whose)
-        }
-        .boxed()
-    }
+async fn inject(ground: &Ground, mut rng: Rng) -> Outcome<Option<String>> {
+    let (of, whose) = match rng.u32(..3) {
+        0 => ("", "all"),
+        1 => ("AND length(scope || key) % 2 = 0", "half of them"),
+        _ => ("AND length(steps) > 0", "those with finished steps"),
+    };
+    let past = ground.backend.seconds_ago(1);
+    let sql = format!(
+        "UPDATE idempotency_keys SET lease_expires_at = {past}
+          WHERE status IS NULL AND lease_expires_at > {past} {of}"
+    );
+    ground.backend.execute(&sql).await?;
+    done(whose)
 }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use idem_tests::Request;
 use tokio::time::{sleep, timeout};
 
@@ -12,45 +11,33 @@ use super::{Fault, done, milliseconds};
 use crate::Outcome;
 use crate::ground::Ground;
 
-pub(crate) struct KillApp;
-
 const PATIENCE: Duration = Duration::from_millis(500);
 
-impl Fault for KillApp {
-    fn name(&self) -> &'static str {
-        "kill app"
-    }
+pub(super) const FAULT: Fault = Fault {
+    name: "kill app",
+    weight: 4,
+    is_possible_on_sqlite: true,
+    inject: |ground, rng| inject(ground, rng).boxed(),
+};
 
-    fn weight(&self) -> u32 {
-        4
-    }
-
-    fn inject<'a>(
-        &'a self,
-        ground: &'a Ground,
-        mut rng: Rng,
-    ) -> BoxFuture<'a, Outcome<Option<String>>> {
-        async move {
-            let Some((slot, mut held)) = ground.some_app(&mut rng) else {
-                return Ok(None);
-            };
-            let mut how = "at once".to_owned();
-            if rng.bool()
-                && let Some(app) = held.app()
-            {
-                let event = rng.u32(1..60);
-                let arm = Request::post(&format!("/arm?at={event}"));
-                let armed = timeout(PATIENCE, app.try_send(&arm)).await;
-                if matches!(armed, Ok(Ok(_))) {
-                    how = format!("at event {event}");
-                    sleep(PATIENCE).await;
-                }
-            }
-            held.kill().await;
-            sleep(milliseconds(&mut rng, 0, 300)).await;
-            held.start().await?;
-            done(format!("app {} {how}", slot.number))
+async fn inject(ground: &Ground, mut rng: Rng) -> Outcome<Option<String>> {
+    let Some((slot, mut held)) = ground.some_app(&mut rng) else {
+        return Ok(None);
+    };
+    let mut how = "at once".to_owned();
+    if rng.bool()
+        && let Some(app) = held.app()
+    {
+        let event = rng.u32(1..60);
+        let arm = Request::post(&format!("/arm?at={event}"));
+        let armed = timeout(PATIENCE, app.try_send(&arm)).await;
+        if matches!(armed, Ok(Ok(_))) {
+            how = format!("at event {event}");
+            sleep(PATIENCE).await;
         }
-        .boxed()
     }
+    held.kill().await;
+    sleep(milliseconds(&mut rng, 0, 300)).await;
+    held.start().await?;
+    done(format!("app {} {how}", slot.number))
 }

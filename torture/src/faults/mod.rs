@@ -27,34 +27,28 @@ use crate::history::Injected;
 use crate::plan::Harm;
 use crate::proxy::Way;
 
-pub(crate) const ALL: &[&dyn Fault] = &[
-    &kill_app::KillApp,
-    &terminate_app::TerminateApp,
-    &pause_app::PauseApp,
-    &kill_database::KillDatabase,
-    &restart_database::RestartDatabase,
-    &cut_client::CutClient,
-    &cut_database::CutDatabase,
-    &delay::Delay,
-    &prune::Prune,
-    &expire_lease::ExpireLease,
-    &clock::Clock,
+pub(crate) const ALL: &[&Fault] = &[
+    &kill_app::FAULT,
+    &terminate_app::FAULT,
+    &pause_app::FAULT,
+    &kill_database::FAULT,
+    &restart_database::FAULT,
+    &cut_client::FAULT,
+    &cut_database::FAULT,
+    &delay::FAULT,
+    &prune::FAULT,
+    &expire_lease::FAULT,
+    &clock::FAULT,
 ];
 
-pub(crate) trait Fault: Sync {
-    fn name(&self) -> &'static str;
-
+pub(crate) struct Fault {
+    pub(crate) name: &'static str,
     /// How often it comes up, beside the others.
-    fn weight(&self) -> u32;
-
-    fn is_possible_on_sqlite(&self) -> bool {
-        true
-    }
-
+    pub(crate) weight: u32,
+    pub(crate) is_possible_on_sqlite: bool,
     /// Does it, and waits until it is over. In words what was done; `None` where it could not be, because what it
     /// harms is being harmed already.
-    fn inject<'a>(&'a self, ground: &'a Ground, rng: Rng)
-    -> BoxFuture<'a, Outcome<Option<String>>>;
+    inject: for<'a> fn(&'a Ground, Rng) -> BoxFuture<'a, Outcome<Option<String>>>,
 }
 
 /// Does harm until then, and returns when all of it is over.
@@ -71,9 +65,9 @@ pub(crate) async fn harm(ground: Arc<Ground>, mut plan: Harm, end: Instant) {
         under_way.spawn(async move {
             let started = ground.history.now();
             // A database that is down cannot be harmed in other ways: that is no error of the run.
-            let what = fault.inject(&ground, rng).await.unwrap_or(None);
+            let what = (fault.inject)(&ground, rng).await.unwrap_or(None);
             ground.history.fault(Injected {
-                fault: fault.name(),
+                fault: fault.name,
                 started,
                 ended: ground.history.now(),
                 what,

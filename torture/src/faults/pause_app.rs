@@ -3,42 +3,29 @@
 
 use fastrand::Rng;
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use tokio::time::sleep;
 
 use super::{Fault, done, milliseconds};
 use crate::Outcome;
 use crate::ground::Ground;
 
-pub(crate) struct PauseApp;
+pub(super) const FAULT: Fault = Fault {
+    name: "pause app",
+    weight: 2,
+    is_possible_on_sqlite: true,
+    inject: |ground, rng| inject(ground, rng).boxed(),
+};
 
-impl Fault for PauseApp {
-    fn name(&self) -> &'static str {
-        "pause app"
-    }
-
-    fn weight(&self) -> u32 {
-        2
-    }
-
-    fn inject<'a>(
-        &'a self,
-        ground: &'a Ground,
-        mut rng: Rng,
-    ) -> BoxFuture<'a, Outcome<Option<String>>> {
-        async move {
-            let Some((slot, held)) = ground.some_app(&mut rng) else {
-                return Ok(None);
-            };
-            let Some(app) = held.app() else {
-                return Ok(None);
-            };
-            let pause = milliseconds(&mut rng, 200, 3_500);
-            app.signal("STOP").await;
-            sleep(pause).await;
-            app.signal("CONT").await;
-            done(format!("app {} for {pause:?}", slot.number))
-        }
-        .boxed()
-    }
+async fn inject(ground: &Ground, mut rng: Rng) -> Outcome<Option<String>> {
+    let Some((slot, held)) = ground.some_app(&mut rng) else {
+        return Ok(None);
+    };
+    let Some(app) = held.app() else {
+        return Ok(None);
+    };
+    let pause = milliseconds(&mut rng, 200, 3_500);
+    app.signal("STOP").await;
+    sleep(pause).await;
+    app.signal("CONT").await;
+    done(format!("app {} for {pause:?}", slot.number))
 }

@@ -2,35 +2,22 @@
 
 use fastrand::Rng;
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 
 use super::{Fault, done};
 use crate::Outcome;
 use crate::backends::Whom;
 use crate::ground::Ground;
 
-pub(crate) struct RestartDatabase;
+pub(super) const FAULT: Fault = Fault {
+    name: "restart database",
+    weight: 1,
+    is_possible_on_sqlite: false,
+    inject: |ground, rng| inject(ground, rng).boxed(),
+};
 
-impl Fault for RestartDatabase {
-    fn name(&self) -> &'static str {
-        "restart database"
+async fn inject(ground: &Ground, _: Rng) -> Outcome<Option<String>> {
+    if !ground.backend.signal("INT", Whom::Server).await? {
+        return Ok(None);
     }
-
-    fn weight(&self) -> u32 {
-        1
-    }
-
-    fn is_possible_on_sqlite(&self) -> bool {
-        false
-    }
-
-    fn inject<'a>(&'a self, ground: &'a Ground, _: Rng) -> BoxFuture<'a, Outcome<Option<String>>> {
-        async move {
-            if !ground.backend.signal("INT", Whom::Server).await? {
-                return Ok(None);
-            }
-            done("fast shutdown")
-        }
-        .boxed()
-    }
+    done("fast shutdown")
 }

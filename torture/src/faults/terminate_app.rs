@@ -4,46 +4,33 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 
 use super::{Fault, done};
 use crate::Outcome;
 use crate::ground::Ground;
 
-pub(crate) struct TerminateApp;
-
 /// More than its shutdown timeout.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-impl Fault for TerminateApp {
-    fn name(&self) -> &'static str {
-        "terminate app"
-    }
+pub(super) const FAULT: Fault = Fault {
+    name: "terminate app",
+    weight: 2,
+    is_possible_on_sqlite: true,
+    inject: |ground, rng| inject(ground, rng).boxed(),
+};
 
-    fn weight(&self) -> u32 {
-        2
-    }
-
-    fn inject<'a>(
-        &'a self,
-        ground: &'a Ground,
-        mut rng: Rng,
-    ) -> BoxFuture<'a, Outcome<Option<String>>> {
-        async move {
-            let Some((slot, mut held)) = ground.some_app(&mut rng) else {
-                return Ok(None);
-            };
-            let Some(app) = held.app() else {
-                return Ok(None);
-            };
-            app.terminate().await;
-            let end = match held.ended(PATIENCE).await {
-                Ok(()) => "ended".to_owned(),
-                Err(failure) => failure,
-            };
-            held.start().await?;
-            done(format!("app {}: {end}", slot.number))
-        }
-        .boxed()
-    }
+async fn inject(ground: &Ground, mut rng: Rng) -> Outcome<Option<String>> {
+    let Some((slot, mut held)) = ground.some_app(&mut rng) else {
+        return Ok(None);
+    };
+    let Some(app) = held.app() else {
+        return Ok(None);
+    };
+    app.terminate().await;
+    let end = match held.ended(PATIENCE).await {
+        Ok(()) => "ended".to_owned(),
+        Err(failure) => failure,
+    };
+    held.start().await?;
+    done(format!("app {}: {end}", slot.number))
 }

@@ -49,7 +49,7 @@ impl<C: Backend> Steps<C> {
         T: Serialize + DeserializeOwned,
         E: From<StepError>,
     {
-        let mut step = match self.ask(name)? {
+        let step = match self.ask(name)? {
             Turn::Finished(value) => return Ok(value),
             Turn::Ours(step) => step,
         };
@@ -68,11 +68,7 @@ impl<C: Backend> Steps<C> {
                 return Err(error.into());
             }
         };
-        step.is_being_written = true;
-        let committed = self.commit(name, &line, open).await;
-        step.is_being_written = false;
-        committed?;
-        step.finished(&line);
+        step.write(&line, self.commit(name, &line, open)).await?;
         Ok(value)
     }
 

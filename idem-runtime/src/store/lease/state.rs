@@ -58,11 +58,8 @@ impl State {
 
     /// The recorded response, unless the row is pending.
     pub(crate) fn response(self) -> Option<StoredResponse> {
-        self.status.map(|status| StoredResponse {
-            status: u16::try_from(status).unwrap_or_default(),
-            headers: self.headers.unwrap_or_default(),
-            body: self.body.map(Into::into),
-        })
+        let status = self.status?;
+        Some(StoredResponse::of_columns(status, self.headers, self.body))
     }
 }
 

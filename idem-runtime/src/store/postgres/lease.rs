@@ -61,9 +61,10 @@ impl Leases for AsyncPgConnection {
     }
 
     async fn execute(connection: &mut Self, statement: Statement) -> QueryResult<usize> {
-        let answer = transaction::answered(transaction::OPENING, statement.execute(connection));
-        let answer = answer.await;
-        given_up_after_error(connection, answer)
+        asked(connection, async |connection| {
+            statement.execute(connection).await
+        })
+        .await
     }
 
     async fn conclude(connection: &mut Self, statement: Statement) -> Result<bool, CommitError> {
@@ -81,24 +82,27 @@ impl Leases for AsyncPgConnection {
     }
 
     async fn steps(connection: &mut Self, query: StepsQuery) -> QueryResult<Vec<Option<String>>> {
-        let answer = transaction::answered(transaction::OPENING, query.get_results(connection));
-        let answer = answer.await;
-        given_up_after_error(connection, answer)
+        asked(connection, async |connection| {
+            query.get_results(connection).await
+        })
+        .await
     }
 
     async fn states(connection: &mut Self, query: StateQuery) -> QueryResult<Vec<State>> {
-        let answer = transaction::answered(transaction::OPENING, query.get_results(connection));
-        let answer = answer.await;
-        given_up_after_error(connection, answer)
+        asked(connection, async |connection| {
+            query.get_results(connection).await
+        })
+        .await
     }
 
     async fn unresolved(
         connection: &mut Self,
         query: UnresolvedQuery,
     ) -> QueryResult<Vec<UnresolvedRow>> {
-        let answer = transaction::answered(transaction::OPENING, query.get_results(connection));
-        let answer = answer.await;
-        given_up_after_error(connection, answer)
+        asked(connection, async |connection| {
+            query.get_results(connection).await
+        })
+        .await
     }
 
     fn stop(canceller: CancelToken) {
@@ -106,11 +110,13 @@ impl Leases for AsyncPgConnection {
     }
 }
 
-/// A connection on which something failed may owe an answer that came too late.
-fn given_up_after_error<T>(
+/// Asks it one thing, for which it has a bounded time. A connection on which something failed may owe an
+/// answer that came too late, and is given up.
+async fn asked<T>(
     connection: &mut AsyncPgConnection,
-    answer: QueryResult<T>,
+    question: impl AsyncFnOnce(&mut AsyncPgConnection) -> QueryResult<T>,
 ) -> QueryResult<T> {
+    let answer = transaction::answered(transaction::OPENING, question(connection)).await;
     if answer.is_err() {
         transaction::give_up(connection);
     }

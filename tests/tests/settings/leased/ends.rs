@@ -4,7 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::web;
 use idem_runtime::{BuildError, Idempotency};
 
-use super::{Kind, Told, each, send, statuses};
+use super::{Kind, Played, Told, each, play, send, statuses};
 use crate::open::attempt;
 
 each! {
@@ -30,11 +30,12 @@ async fn a_handler_that_says_that_nothing_was_done_frees_the_key<K: Kind>() {
         ("/rerun/503", 503),
         ("/success/404", 404),
     ] {
-        let database = K::database().await;
-        let told = web::Data::<Told>::default();
         let again = || attempt(path, "k");
-        let builder = K::builder(&database).await;
-        let answers = send(builder, &told, vec![again(), again()]).await;
+        let Played {
+            database,
+            told,
+            answers,
+        } = play::<K>(vec![again(), again()]).await;
         assert_eq!(statuses(&answers), [status, status], "{path}");
         assert!(!answers[1].replayed(), "{path}");
         assert_eq!((told.runs(), database.records().await), (2, 0), "{path}");
@@ -53,12 +54,13 @@ async fn a_handler_of_which_nobody_knows_what_it_did_holds_the_key<K: Kind>() {
         ("/hold/503", 503),
         ("/success/500", 500),
     ] {
-        let database = K::database().await;
-        let told = web::Data::<Told>::default();
         let again = || attempt(path, "k");
         let other = again().set_payload("other");
-        let builder = K::builder(&database).await;
-        let answers = send(builder, &told, vec![again(), again(), other]).await;
+        let Played {
+            database,
+            told,
+            answers,
+        } = play::<K>(vec![again(), again(), other]).await;
         assert_eq!(statuses(&answers), [status, 409, 422], "{path}");
         assert_eq!(answers[1].code(), "idempotency-unresolved", "{path}");
         assert!(answers[1].headers.contains_key("retry-after"), "{path}");
@@ -76,11 +78,12 @@ async fn what_is_recorded_is_replayed<K: Kind>() {
         ("/hold/404", 404),
         ("/rerun/302", 302),
     ] {
-        let database = K::database().await;
-        let told = web::Data::<Told>::default();
         let again = || attempt(path, "k");
-        let builder = K::builder(&database).await;
-        let answers = send(builder, &told, vec![again(), again()]).await;
+        let Played {
+            database,
+            told,
+            answers,
+        } = play::<K>(vec![again(), again()]).await;
         assert_eq!(statuses(&answers), [status, status], "{path}");
         assert!(!answers[0].replayed() && answers[1].replayed(), "{path}");
         assert_eq!(answers[0].body, answers[1].body, "{path}");

@@ -128,47 +128,25 @@ fn resume(request: &HttpRequest, key: &IdempotencyKey, body: &str, told: &Told) 
     HttpResponse::Created().body(format!("{} {body}", request.query_string()))
 }
 
-#[post("/background")]
-#[idempotent(mode = "lease", unresolved = "rerun", resume = "background")]
-async fn account(
-    request: HttpRequest,
-    key: IdempotencyKey,
-    body: String,
-    told: web::Data<Told>,
-) -> HttpResponse {
-    resume(&request, &key, &body, &told)
+macro_rules! resumed {
+    ($($name:ident $path:literal ($($option:tt)*);)*) => {$(
+        #[post($path)]
+        #[idempotent(mode = "lease", unresolved = "rerun", resume = "background", $($option)*)]
+        async fn $name(
+            request: HttpRequest,
+            key: IdempotencyKey,
+            body: String,
+            told: web::Data<Told>,
+        ) -> HttpResponse {
+            resume(&request, &key, &body, &told)
+        }
+    )*};
 }
 
-#[post("/background-tenant")]
-#[idempotent(
-    mode = "lease",
-    scope = "tenant",
-    unresolved = "rerun",
-    resume = "background"
-)]
-async fn tenant(
-    request: HttpRequest,
-    key: IdempotencyKey,
-    body: String,
-    told: web::Data<Told>,
-) -> HttpResponse {
-    resume(&request, &key, &body, &told)
-}
-
-#[post("/background-endpoint")]
-#[idempotent(
-    mode = "lease",
-    scope = "endpoint",
-    unresolved = "rerun",
-    resume = "background"
-)]
-async fn endpoint(
-    request: HttpRequest,
-    key: IdempotencyKey,
-    body: String,
-    told: web::Data<Told>,
-) -> HttpResponse {
-    resume(&request, &key, &body, &told)
+resumed! {
+    account "/background" (scope = "account");
+    tenant "/background-tenant" (scope = "tenant");
+    endpoint "/background-endpoint" (scope = "endpoint");
 }
 
 pub(super) fn routes(config: &mut web::ServiceConfig) {
@@ -186,6 +164,21 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
         .service(account)
         .service(tenant)
         .service(endpoint);
+}
+
+macro_rules! runs {
+    ($connection:ty; $($name:ident $path:literal ($($option:tt)*);)*) => {$(
+        #[post($path)]
+        #[idempotent(mode = "lease", $($option)*)]
+        async fn $name(
+            name: web::Path<String>,
+            key: IdempotencyKey,
+            told: web::Data<Told>,
+            steps: Steps<$connection>,
+        ) -> Result<HttpResponse, Failure> {
+            runs::play(&name, key.as_str(), &steps, &told).await
+        }
+    )*};
 }
 
 macro_rules! stamp {
@@ -270,53 +263,11 @@ macro_rules! stamp {
                 Ok(HttpResponse::Created().body(much.len().to_string()))
             }
 
-            #[post("/run/{play}")]
-            #[idempotent(
-                mode = "lease",
-                unresolved = "rerun",
-                lease = "4s",
-                response_limit = "1KiB"
-            )]
-            async fn run(
-                name: web::Path<String>,
-                key: IdempotencyKey,
-                told: web::Data<Told>,
-                steps: Steps<$connection>,
-            ) -> Result<HttpResponse, Failure> {
-                runs::play(&name, key.as_str(), &steps, &told).await
-            }
-
-            #[post("/run-held/{play}")]
-            #[idempotent(mode = "lease")]
-            async fn run_held(
-                name: web::Path<String>,
-                key: IdempotencyKey,
-                told: web::Data<Told>,
-                steps: Steps<$connection>,
-            ) -> Result<HttpResponse, Failure> {
-                runs::play(&name, key.as_str(), &steps, &told).await
-            }
-
-            #[post("/run-kept/{play}")]
-            #[idempotent(mode = "lease", unresolved = "rerun", resume = "background")]
-            async fn run_kept(
-                name: web::Path<String>,
-                key: IdempotencyKey,
-                told: web::Data<Told>,
-                steps: Steps<$connection>,
-            ) -> Result<HttpResponse, Failure> {
-                runs::play(&name, key.as_str(), &steps, &told).await
-            }
-
-            #[post("/run-short/{play}")]
-            #[idempotent(mode = "lease", lease = "1s")]
-            async fn run_short(
-                name: web::Path<String>,
-                key: IdempotencyKey,
-                told: web::Data<Told>,
-                steps: Steps<$connection>,
-            ) -> Result<HttpResponse, Failure> {
-                runs::play(&name, key.as_str(), &steps, &told).await
+            runs! { $connection;
+                run "/run/{play}" (unresolved = "rerun", lease = "4s", response_limit = "1KiB");
+                run_held "/run-held/{play}" (unresolved = "hold");
+                run_kept "/run-kept/{play}" (unresolved = "rerun", resume = "background");
+                run_short "/run-short/{play}" (unresolved = "hold", lease = "1s");
             }
 
             #[post("/steps-in-transaction")]

@@ -206,6 +206,24 @@ async fn send<K: Kind>(
     answers
 }
 
+/// What requests to an application with a fresh database have come to.
+struct Played {
+    database: Database,
+    told: web::Data<Told>,
+    answers: Vec<Answer>,
+}
+
+async fn play<K: Kind>(requests: Vec<TestRequest>) -> Played {
+    let database = K::database().await;
+    let told = web::Data::<Told>::default();
+    let answers = send(K::builder(&database).await, &told, requests).await;
+    Played {
+        database,
+        told,
+        answers,
+    }
+}
+
 fn statuses(answers: &[Answer]) -> Vec<u16> {
     let statuses = answers.iter().map(|answer| answer.status.as_u16());
     statuses.collect()

@@ -3,9 +3,9 @@
 use actix_web::http::StatusCode;
 use actix_web::test::{TestRequest, call_service, init_service};
 use actix_web::web;
-use idem_tests::{Database, until};
+use idem_tests::until;
 
-use super::{Kind, Told, app, column, each, send, statuses};
+use super::{Kind, Played, Told, app, column, each, send, statuses};
 use crate::open::{Answer, attempt, ignore_panics_of_dropped_statements, marks};
 
 each! {
@@ -25,27 +25,11 @@ each! {
     after_the_handler_there_are_none,
 }
 
-/// A handler's steps, and whoever tells of them.
-struct Played {
-    database: Database,
-    told: web::Data<Told>,
-    answers: Vec<Answer>,
-}
-
 async fn play<K: Kind>(paths: &[&str]) -> Played {
-    let database = K::database().await;
-    let told = web::Data::<Told>::default();
-    let requests = paths.iter().map(|path| {
-        let uri = format!("/steps/{path}");
-        attempt(&uri, "k")
-    });
-    let builder = K::builder(&database).await;
-    let answers = send(builder, &told, requests.collect()).await;
-    Played {
-        database,
-        told,
-        answers,
-    }
+    let requests = paths
+        .iter()
+        .map(|path| attempt(&format!("/steps/{path}"), "k"));
+    super::play::<K>(requests.collect()).await
 }
 
 #[track_caller]
