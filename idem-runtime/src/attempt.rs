@@ -8,10 +8,11 @@ use actix_web::{HttpRequest, HttpResponse};
 use tokio::time::Instant;
 
 use crate::claim::Ours;
+use crate::defects::{Defect, is_seeded};
 use crate::operation::{Chain, Keyed, Operation};
 use crate::problem::Problem;
 use crate::retry::Retry;
-use crate::store::{Backend, CommitError, Record};
+use crate::store::{Backend, CommitError, NewRecord, Record};
 use crate::supervise::{Ran, supervise};
 
 /// How a run ended.
@@ -65,8 +66,14 @@ where
     let kept = Arc::clone(&record.stored);
     let committed = if failed {
         C::remember(connection, record).await
+    } else if is_seeded(Defect::RecordOutsideTransaction) {
+        record_apart::<C>(connection, record).await
     } else {
         C::record(connection, record).await
+    };
+    let committed = match is_seeded(Defect::CommitErrorIgnored) {
+        true => Ok(()),
+        false => committed,
     };
     match committed {
         Ok(()) => {
@@ -75,6 +82,17 @@ where
         }
         Err(error) => not_committed(operation, &error),
     }
+}
+
+/// A seeded defect.
+async fn record_apart<C: Backend>(
+    connection: &mut C,
+    record: NewRecord,
+) -> Result<(), CommitError> {
+    C::commit(connection).await?;
+    let begun = C::begin(connection, None).await;
+    begun.map_err(CommitError::Unknown)?;
+    C::record(connection, record).await
 }
 
 /// Runs the handler in a plain transaction, for a request without a key.

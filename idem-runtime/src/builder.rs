@@ -11,6 +11,7 @@ use actix_web::http::header::HeaderName;
 use actix_web::{FromRequest, HttpRequest};
 use tokio::sync::Semaphore;
 
+use crate::defects;
 use crate::fingerprint::Secrets;
 use crate::idempotency::{Idempotency, Settings};
 use crate::inflight::Flights;
@@ -249,6 +250,7 @@ impl<C: Backend> Builder<C> {
     ///
     /// [`BuildError`], which names the endpoint.
     pub fn build(self) -> Result<Idempotency<C>, BuildError> {
+        defects::announce();
         for policy in policies() {
             self.check(policy)?;
         }

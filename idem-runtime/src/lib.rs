@@ -170,6 +170,8 @@ mod fingerprint;
 mod key;
 mod scope;
 
+mod defects;
+
 pub mod migrations;
 pub mod policy;
 pub mod pool;

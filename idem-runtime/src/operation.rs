@@ -9,6 +9,7 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest, HttpResponse};
 use tokio::time::Instant;
 
 use crate::body;
+use crate::defects::{Defect, is_seeded};
 use crate::fingerprint::{Fingerprint, Subject};
 use crate::idempotency::Settings;
 use crate::key::IdempotencyKey;
@@ -191,6 +192,9 @@ impl<C: Backend> Operation<C> {
 
     /// Whether this fingerprint is of this request. Where nobody can tell, another process may: 503.
     pub(crate) fn is_of(&self, keyed: &Keyed, fingerprint: &[u8]) -> Result<bool, Problem> {
+        if is_seeded(Defect::FingerprintNotCompared) {
+            return Ok(true);
+        }
         let secrets = &self.settings.secrets;
         secrets
             .matches(fingerprint, &keyed.fingerprint, &keyed.subject)

@@ -11,6 +11,8 @@ use actix_web::http::header::{
 };
 use actix_web::web::Bytes;
 
+use crate::defects::{Defect, is_seeded};
+
 /// Fields that belong to one connection (RFC 9110, section 7.6.1), never to a stored response.
 const HOP_BY_HOP: [HeaderName; 5] = [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
 const HOP_BY_HOP_WITHOUT_CONSTANT: [&str; 4] = [
@@ -84,13 +86,24 @@ pub(crate) async fn capture(
     let stored = StoredResponse {
         status: status.as_u16(),
         headers: written(head.headers(), unreplayed),
-        body: body.clone(),
+        body: match is_seeded(Defect::BodyReserialized) {
+            true => body.clone().map(reserialized),
+            false => body.clone(),
+        },
     };
     let answer = match body {
         Some(bytes) => head.set_body(BoxBody::new(bytes)),
         None => head.set_body(none()),
     };
     Ok((answer, stored))
+}
+
+/// A seeded defect.
+fn reserialized(body: Bytes) -> Bytes {
+    match serde_json::from_slice::<serde_json::Value>(&body) {
+        Ok(value) => value.to_string().into(),
+        Err(_) => body,
+    }
 }
 
 async fn read(body: BoxBody, limit: usize) -> Result<Option<Bytes>, CaptureError> {

@@ -7,6 +7,7 @@ use idem_tests::Launch;
 
 use crate::Outcome;
 use crate::backends::Backend;
+use crate::defects;
 use crate::history::History;
 use crate::options::Options;
 use crate::slot::{Held, Slot};
@@ -45,6 +46,9 @@ impl Ground {
             clock: tokio::sync::Mutex::default(),
         };
         ground.everything_runs().await?;
+        if let Some(defect) = &options.defect {
+            defects::prepare(defect, &*ground.backend).await?;
+        }
         Ok(ground)
     }
 

@@ -6,6 +6,7 @@
 mod backends;
 mod check;
 mod client;
+mod defects;
 mod faults;
 mod ground;
 mod history;
@@ -16,6 +17,7 @@ mod proxy;
 mod report;
 mod run;
 mod slot;
+mod trial;
 mod workloads;
 
 use std::process::ExitCode;
@@ -29,7 +31,12 @@ pub(crate) type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + S
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> ExitCode {
-    match run::all(&Options::parse()).await {
+    let options = Options::parse();
+    let outcome = match options.defects {
+        true => trial::all(&options).await.map(|()| 0),
+        false => run::all(&options).await,
+    };
+    match outcome {
         Ok(0) => ExitCode::SUCCESS,
         Ok(violations) => {
             eprintln!("idem-torture: {violations} violations");

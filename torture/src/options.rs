@@ -6,7 +6,7 @@ use std::{env, fs};
 
 use clap::{Parser, ValueEnum};
 
-use crate::{Outcome, faults, workloads};
+use crate::{Outcome, defects, faults, workloads};
 
 const SECONDS: f64 = 60.0;
 
@@ -45,6 +45,10 @@ pub(crate) struct Options {
     /// A defect that the application was compiled with: it is told by IDEM_DEFECT
     #[arg(long, value_name = "NAME")]
     pub(crate) defect: Option<String>,
+    /// Whether each defect that the application was compiled with is found, and nothing without one; 30 seconds for
+    /// each unless given, and never more than 60
+    #[arg(long, conflicts_with_all = ["defect", "minutes"])]
+    pub(crate) defects: bool,
     /// Where histories go; `target/torture` unless given
     #[arg(long, value_name = "DIRECTORY")]
     output: Option<PathBuf>,
@@ -59,7 +63,24 @@ pub(crate) enum Choice {
     Both,
 }
 
+impl Choice {
+    pub(crate) fn includes(self, other: Self) -> bool {
+        self == Self::Both || self == other
+    }
+}
+
 impl Options {
+    /// The same for one of the runs that look for defects.
+    pub(crate) fn with(&self, defect: Option<&str>, backend: Choice) -> Self {
+        Self {
+            seconds: Some(self.seconds.unwrap_or(SECONDS / 2.0).min(SECONDS)),
+            backend,
+            defect: defect.map(str::to_owned),
+            defects: false,
+            ..self.clone()
+        }
+    }
+
     /// How long to do harm on each backend.
     pub(crate) fn duration(&self) -> Duration {
         let seconds = self.minutes.map(|minutes| minutes * 60.0).or(self.seconds);
@@ -125,6 +146,11 @@ impl Options {
 
     pub(crate) fn check_names(&self) -> Outcome {
         known("fault", &self.fault, faults::ALL.iter().map(|one| one.name))?;
+        known(
+            "defect",
+            self.defect.as_slice(),
+            defects::ALL.iter().map(|one| one.name),
+        )?;
         known(
             "workload",
             &self.workload,

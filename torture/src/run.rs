@@ -36,19 +36,34 @@ const EXPECTED: [&str; 3] = [
     "src/sync_connection_wrapper/mod.rs",
 ];
 
+/// What has come of one.
+pub(crate) struct Run {
+    pub(crate) operations: usize,
+    pub(crate) harmed_for: Duration,
+    pub(crate) violations: Vec<Violation>,
+    /// Its report.
+    text: String,
+}
+
 /// Every backend that was asked for; how many violations there are.
 pub(crate) async fn all(options: &Options) -> Outcome<usize> {
     options.check_names()?;
     let seed = options.seed();
     let mut violations = 0;
     for name in backends::chosen(options.backend) {
-        violations += one(options, name, seed).await?;
+        let run = one(options, name, seed).await?;
+        println!("{}", run.text);
+        violations += run.violations.len();
     }
     Ok(violations)
 }
 
-async fn one(options: &Options, name: &str, seed: u64) -> Outcome<usize> {
-    let directory = options.output()?.join(format!("{name}-{seed}"));
+pub(crate) async fn one(options: &Options, name: &str, seed: u64) -> Outcome<Run> {
+    let title = match &options.defect {
+        Some(defect) => format!("{name}-{seed}-{defect}"),
+        None => format!("{name}-{seed}"),
+    };
+    let directory = options.output()?.join(title);
     if directory.exists() {
         fs::remove_dir_all(&directory)?;
     }
@@ -90,16 +105,21 @@ async fn one(options: &Options, name: &str, seed: u64) -> Outcome<usize> {
         replay: options.replay(seed, name),
     };
     let text = report.text();
-    println!("{text}");
-    fs::write(directory.join("report.txt"), text)?;
+    fs::write(directory.join("report.txt"), &text)?;
     ground.history.flush()?;
     for slot in &ground.slots {
         slot.hold().await.kill().await;
     }
-    if violations.is_empty() {
+    // What a defect has done is of no use to anybody.
+    if violations.is_empty() || options.defect.is_some() {
         ground.backend.discard().await?;
     }
-    Ok(violations.len())
+    Ok(Run {
+        operations: record.operations.len(),
+        harmed_for,
+        violations,
+        text,
+    })
 }
 
 async fn under_harm(ground: &Arc<Ground>, options: &Options, seed: u64, end: Instant) {

@@ -12,6 +12,7 @@ use super::holding::Holding;
 use super::steps::Steps;
 use super::{attempt, heartbeat, kept};
 use crate::claim::{self, Ours, Patience, Settled};
+use crate::defects::{Defect, is_seeded};
 use crate::inflight::First;
 use crate::operation::{Chain, Keyed, Operation, Refusal};
 use crate::policy::{LeasePolicy, Resume};
@@ -67,7 +68,9 @@ pub(super) async fn settle<C: Backend>(
         let tried = match claim::settle(operation, keyed, place.take(), patience).await? {
             Settled::Recorded(record) => return Ok(Claimed::Recorded(record)),
             Settled::Ours(ours) => pend(operation, keyed, lease, held, steps, ours).await?,
-            Settled::Stale(state, first) if state.may_rerun(lease.unresolved) => {
+            Settled::Stale(state, first)
+                if state.may_rerun(lease.unresolved) || is_seeded(Defect::StaleLeaseTaken) =>
+            {
                 take_over(operation, lease, held, steps, &state, first).await?
             }
             Settled::Stale(..) => return Err(operation.unresolved().into()),

@@ -14,6 +14,7 @@ use tokio_postgres::CancelToken;
 
 use super::prune::{Pruned, Reached};
 use super::{Backend, Claim, Claimed, CommitError, INSERT, NewRecord, Record, Store, foreign_row};
+use crate::defects::{Defect, is_seeded};
 use crate::policy::Isolation;
 use crate::response::StoredResponse;
 use crate::transaction::postgres as transaction;
@@ -57,7 +58,13 @@ impl Store for AsyncPgConnection {
             let begin = async { (&mut &*shared).batch_execute(&begin).await };
             let lock = async { lock(claim).get_result(&mut &*shared).await };
             let look = async { look(claim).get_result(&mut &*shared).await.optional() };
-            let (begun, locked, found) = join!(begin, lock, look);
+            let (begun, locked, found) = match is_seeded(Defect::LookBeforeLock) {
+                true => {
+                    let (begun, found) = join!(begin, look);
+                    (begun, lock.await, found)
+                }
+                false => join!(begin, lock, look),
+            };
             begun?;
             Ok((locked?, found?))
         };
@@ -143,6 +150,7 @@ fn judge(claim: &Claim, locked: Option<bool>, found: Option<Row>) -> QueryResult
         None => false,
     };
     Ok(match locked {
+        _ if is_seeded(Defect::NoLockNoKey) => Claimed::Free { over_expired },
         Some(true) => Claimed::Free { over_expired },
         Some(false) => Claimed::KeyHeld,
         None => Claimed::InFlight,

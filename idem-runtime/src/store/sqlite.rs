@@ -13,6 +13,7 @@ use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 
 use super::prune::{Pruned, Reached};
 use super::{Backend, Claim, Claimed, CommitError, INSERT, NewRecord, Record, Store, foreign_row};
+use crate::defects::{Defect, is_seeded};
 use crate::policy::Isolation;
 use crate::response::StoredResponse;
 use crate::transaction::sqlite as transaction;
@@ -46,11 +47,16 @@ impl Store for SyncConnectionWrapper<SqliteConnection> {
         let claim = claim.clone();
         connection
             .spawn_blocking(move |connection| {
-                if let Some(Found::Live(passing)) = look(connection, &claim)? {
-                    return Ok(passing);
-                }
+                let before = match look(connection, &claim)? {
+                    Some(Found::Live(passing)) => return Ok(passing),
+                    found => found,
+                };
                 transaction::begin(connection)?;
-                match look(connection, &claim)? {
+                let found = match is_seeded(Defect::LookBeforeLock) {
+                    true => before,
+                    false => look(connection, &claim)?,
+                };
+                match found {
                     Some(Found::Live(recorded)) => {
                         transaction::rollback(connection)?;
                         Ok(recorded)
@@ -314,6 +320,10 @@ impl QueryFragment<Sqlite> for Prune {
              SELECT rowid FROM idempotency_keys WHERE status IS NOT NULL AND expires_at <= ",
         );
         out.push_sql(NOW);
+        if is_seeded(Defect::PrunerDeletesPending) {
+            out.push_sql(" OR lease_expires_at <= ");
+            out.push_sql(NOW);
+        }
         out.push_sql(" ORDER BY expires_at LIMIT ");
         out.push_bind_param::<BigInt, _>(&self.0)?;
         out.push_sql(")");

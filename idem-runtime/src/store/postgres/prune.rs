@@ -7,6 +7,7 @@ use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::sql_types::{BigInt, Nullable, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 
+use crate::defects::{Defect, is_seeded};
 use crate::store::prune::{Pruned, Reached};
 
 pub(super) async fn prune(
@@ -72,6 +73,9 @@ const SELECT_EXPIRED: &str = "WITH pruned AS (\
      SELECT ctid FROM idempotency_keys WHERE expires_at <= now() AND status IS NOT NULL";
 
 fn delete_selected<'b>(limit: &'b i64, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+    if is_seeded(Defect::PrunerDeletesPending) {
+        out.push_sql(" OR lease_expires_at <= now()");
+    }
     out.push_sql(" ORDER BY expires_at LIMIT ");
     out.push_bind_param::<BigInt, _>(limit)?;
     out.push_sql(
