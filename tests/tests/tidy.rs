@@ -459,6 +459,76 @@ fn every_migration_can_be_undone_and_is_on_every_backend() {
     assert_eq!(versions("postgres"), versions("sqlite"));
 }
 
+/// What may name the cfg under which the runtime is wrong on purpose: where it is defined, declared and set, and what
+/// is told about it.
+const SEEDED: &[&str] = &[
+    "Cargo.toml",
+    "idem-runtime/src/defects.rs",
+    "tests/tests/tidy.rs",
+    "xtask/src/torture.rs",
+];
+
+#[test]
+fn seeded_defects_are_in_no_other_build() {
+    let places = MEMBERS
+        .iter()
+        .chain(&["Cargo.toml", "fuzz", ".cargo", ".ci"]);
+    for (path, text) in
+        places.flat_map(|place| files_below(&root().join(place), &["rs", "toml", "run"]))
+    {
+        let path = path.strip_prefix(root()).unwrap();
+        let may = SEEDED.iter().any(|place| path == Path::new(place));
+        assert!(
+            may || !text.contains("idem_defects"),
+            "{} names the cfg of seeded defects",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn every_seeded_defect_is_somewhere_and_has_a_trial() {
+    let text = read("idem-runtime/src/defects.rs");
+    let (_, variants) = text.split_once("enum Defect {").unwrap();
+    let (variants, _) = variants.split_once('}').unwrap();
+    let variants: Vec<_> = code(variants)
+        .filter_map(|(_, line)| line.trim().strip_suffix(','))
+        .collect();
+    assert!(!variants.is_empty());
+    let runtime: String = sources(&["idem-runtime/src"])
+        .into_iter()
+        .filter(|(path, _)| !path.ends_with("defects.rs"))
+        .map(|(_, text)| text)
+        .collect();
+    let trials = read("torture/src/defects.rs");
+    for variant in variants {
+        assert!(
+            runtime.contains(&format!("is_seeded(Defect::{variant})")),
+            "nothing is wrong with {variant}"
+        );
+        let name = kebab(variant);
+        assert!(
+            text.contains(&format!("\"{name}\"")),
+            "{variant} has no name"
+        );
+        assert!(
+            trials.contains(&format!("\"{name}\"")),
+            "{name} has no trial"
+        );
+    }
+}
+
+fn kebab(variant: &str) -> String {
+    let mut name = String::new();
+    for letter in variant.chars() {
+        if letter.is_uppercase() && !name.is_empty() {
+            name.push('-');
+        }
+        name.extend(letter.to_lowercase());
+    }
+    name
+}
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()

@@ -151,7 +151,8 @@ impl Client {
 
     async fn ask(&mut self, asked: Asked<'_>, attempts: u32) -> End {
         let app = self.rng.usize(..self.ground.slots.len());
-        let hangs_up = self.is_rude && self.rng.u32(..15) == 0;
+        let at_first = attempts == 0 && asked.operation.manners.hangs_up_at_first;
+        let hangs_up = self.is_rude && (at_first || self.rng.u32(..15) == 0);
         let hang_up = hangs_up.then(|| Duration::from_millis(self.rng.u64(..60)));
         self.send(asked, app, attempts, hang_up).await
     }

@@ -45,9 +45,9 @@ pub(crate) struct Options {
     /// A defect that the application was compiled with: it is told by IDEM_DEFECT
     #[arg(long, value_name = "NAME")]
     pub(crate) defect: Option<String>,
-    /// Whether each defect that the application was compiled with is found, and nothing without one; 30 seconds for
-    /// each unless given, and never more than 60
-    #[arg(long, conflicts_with_all = ["defect", "minutes"])]
+    /// Whether each defect that the application was compiled with is found, or the one that is named, and nothing
+    /// without one; 30 seconds for each unless given, and never more than 60
+    #[arg(long, conflicts_with = "minutes")]
     pub(crate) defects: bool,
     /// Where histories go; `target/torture` unless given
     #[arg(long, value_name = "DIRECTORY")]

@@ -55,6 +55,8 @@ pub(crate) struct Variant {
 pub(crate) struct Manners {
     /// Goes away after the first attempt and never comes back by itself.
     pub(crate) leaves: bool,
+    /// Does not wait for the answer to its first attempt.
+    pub(crate) hangs_up_at_first: bool,
     /// How often it asks again though it has an answer.
     pub(crate) asks_again: u32,
     /// How long it waits before that, in milliseconds.

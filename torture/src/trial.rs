@@ -11,39 +11,33 @@ use crate::run::{self, Run};
 
 /// Every defect on every backend that was asked for, and the application without one before them.
 pub(crate) async fn all(options: &Options) -> Outcome {
+    options.check_names()?;
     let seed = options.seed();
-    let mut lines = Vec::new();
-    let mut failures = Vec::new();
-    for backend in [Choice::Postgres, Choice::Sqlite] {
-        let [name] = *backends::chosen(backend) else {
-            continue;
-        };
-        if !options.backend.includes(backend) {
-            continue;
-        }
-        let defects = defects::ALL.iter().filter(|one| one.on.includes(backend));
-        for defect in std::iter::once(None).chain(defects.map(|one| Some(one.name))) {
-            let run = run::one(&options.with(defect, backend), name, seed).await?;
-            let line = line(defect, name, &run);
-            eprintln!("idem-torture: {line}");
-            if defect.is_some() == run.violations.is_empty() {
-                failures.push(line.clone());
-            }
-            lines.push(line);
-        }
-    }
-    println!(
-        "\n{}",
-        line_of(
+    let mut lines = vec![
+        [
             "defect",
             "backend",
             "harmed for",
             "operations",
-            "violations"
-        )
-    );
-    for line in lines {
-        println!("{line}");
+            "violations",
+        ]
+        .map(String::from),
+    ];
+    let mut failures = Vec::new();
+    for (defect, backend) in wanted(options) {
+        for name in backends::chosen(backend) {
+            let run = run::one(&options.with(defect, backend), name, seed).await?;
+            let line = line(defect, name, &run);
+            eprintln!("idem-torture: {}", line.join(", "));
+            if defect.is_some() == run.violations.is_empty() {
+                failures.push(line.join(", "));
+            }
+            lines.push(line);
+        }
+    }
+    println!();
+    for [defect, backend, seconds, operations, violations] in &lines {
+        println!("{defect:<26}  {backend:<8}  {seconds:>10}  {operations:>10}  {violations}");
     }
     if failures.is_empty() {
         return Ok(());
@@ -51,7 +45,26 @@ pub(crate) async fn all(options: &Options) -> Outcome {
     Err(format!("not as it should be:\n{}", failures.join("\n")).into())
 }
 
-fn line(defect: Option<&str>, backend: &str, run: &Run) -> String {
+/// Which defect where, and none before them.
+fn wanted(options: &Options) -> Vec<(Option<&'static str>, Choice)> {
+    let mut wanted = Vec::new();
+    for backend in [Choice::Postgres, Choice::Sqlite] {
+        let defects = defects::ALL
+            .iter()
+            .filter(|one| one.on.includes(backend) && options.backend.includes(backend))
+            .map(|one| one.name)
+            .filter(|name| options.defect.as_deref().is_none_or(|only| only == *name));
+        for name in defects {
+            if !wanted.contains(&(None, backend)) {
+                wanted.push((None, backend));
+            }
+            wanted.push((Some(name), backend));
+        }
+    }
+    wanted
+}
+
+fn line(defect: Option<&str>, backend: &str, run: &Run) -> [String; 5] {
     let mut kinds: BTreeMap<_, u32> = BTreeMap::new();
     for violation in &run.violations {
         *kinds.entry(violation.kind).or_default() += 1;
@@ -60,21 +73,14 @@ fn line(defect: Option<&str>, backend: &str, run: &Run) -> String {
         .iter()
         .map(|(kind, count)| format!("{kind:?} {count}"))
         .collect();
-    let found = match kinds.is_empty() {
-        true => "none".to_owned(),
-        false => format!("{}: {}", run.violations.len(), kinds.join(", ")),
-    };
-    let seconds = format!("{:.0} s", run.harmed_for.as_secs_f64());
-    let operations = run.operations.to_string();
-    line_of(
-        defect.unwrap_or("(none)"),
-        backend,
-        &seconds,
-        &operations,
-        &found,
-    )
-}
-
-fn line_of(defect: &str, backend: &str, seconds: &str, operations: &str, found: &str) -> String {
-    format!("{defect:<26}  {backend:<8}  {seconds:>10}  {operations:>10}  {found}")
+    [
+        defect.unwrap_or("(none)").to_owned(),
+        backend.to_owned(),
+        format!("{:.0} s", run.harmed_for.as_secs_f64()),
+        run.operations.to_string(),
+        match kinds.is_empty() {
+            true => "none".to_owned(),
+            false => format!("{}: {}", run.violations.len(), kinds.join(", ")),
+        },
+    ]
 }

@@ -30,10 +30,10 @@ pub(crate) const ALL: &[&dyn Workload] = &[
 
 /// A day, which no run lasts.
 const WINDOW: u64 = 24 * 60 * 60 * 1_000_000;
-/// Longer than any lease of the test application: for what is not run again by itself. Who is run again and outlives
-/// its lease each time never comes to an end.
+/// Longer than any lease of the test application: for what is not run again by itself, or not as long again. Who is run
+/// again and outlives its lease each time never comes to an end.
 const LONGER_THAN_A_LEASE: u64 = 2_600;
-/// Two of them outlive a lease, and one does not.
+/// Nearly too long for a lease that nothing renews.
 const MOST_OF_A_LEASE: u64 = 1_200;
 
 pub(crate) trait Workload: Sync {

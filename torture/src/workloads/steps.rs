@@ -3,7 +3,7 @@
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use super::{MOST_OF_A_LEASE, Who, Workload, nap, one_in, operation, set, variant};
+use super::{LONGER_THAN_A_LEASE, Who, Workload, nap, one_in, operation, set, variant};
 use crate::plan::{Operation, Variant};
 
 pub(crate) struct Steps;
@@ -22,7 +22,10 @@ impl Workload for Steps {
     fn operation(&self, rng: &mut Rng, who: Who) -> Operation {
         let mut asked = variant(rng, &who, "");
         with_steps(rng, &mut asked);
+        let oversleeps = asked.script["heartbeat"] == false;
         let mut operation = operation(self.name(), "/steps/script", who, asked);
+        // Nobody else would take it over.
+        operation.manners.hangs_up_at_first = oversleeps;
         operation.manners.asks_again = rng.u32(..2);
         operation
     }
@@ -52,12 +55,12 @@ pub(super) fn with_steps(rng: &mut Rng, variant: &mut Variant) {
     variant.is_atomic = false;
     variant.calls = calls;
     variant.may_repeat_calls = true;
-    if one_in(rng, 12) {
-        // Its lease runs out in the second step, and whoever takes over has the first one behind it.
+    if one_in(rng, 6) {
+        // Its lease runs out in the second step, and whoever takes over has the first one behind it. Each process
+        // oversleeps once: otherwise it would never come to an end.
         set(variant, "heartbeat", false.into());
-        for step in steps.iter_mut().take(2) {
-            step["sleep_ms"] = json!(MOST_OF_A_LEASE);
-        }
+        steps[1]["sleep_ms"] = json!(LONGER_THAN_A_LEASE);
+        steps[1]["sleeps"] = 1.into();
     }
     set(variant, "steps", Value::Array(steps));
 }

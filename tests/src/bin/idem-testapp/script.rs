@@ -67,6 +67,9 @@ pub(crate) struct Step {
     pub(crate) gate: Option<String>,
     #[serde(default)]
     pub(crate) sleep_ms: u64,
+    /// It sleeps the first so many times in this process only.
+    #[serde(default)]
+    pub(crate) sleeps: Option<u64>,
     #[serde(default)]
     pub(crate) fail: Option<Fail>,
     /// `fail` holds for the first so many times in this process only.

@@ -69,7 +69,8 @@ async fn enter(step: &Step, script: &Script, tools: &Tools) -> u64 {
     if let Some(gate) = &step.gate {
         tools.gates.pass(gate).await;
     }
-    if step.sleep_ms > 0 {
+    let sleeps = |times| tools.entered(&place) <= times;
+    if step.sleep_ms > 0 && step.sleeps.is_none_or(sleeps) {
         tokio::time::sleep(Duration::from_millis(step.sleep_ms)).await;
     }
     tools.entered(&place)
