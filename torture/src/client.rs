@@ -152,8 +152,16 @@ impl Client {
     async fn ask(&mut self, asked: Asked<'_>, attempts: u32) -> End {
         let app = self.rng.usize(..self.ground.slots.len());
         let at_first = attempts == 0 && asked.operation.manners.hangs_up_at_first;
-        let hangs_up = self.is_rude && (at_first || self.rng.u32(..15) == 0);
-        let hang_up = hangs_up.then(|| Duration::from_millis(self.rng.u64(..60)));
+        let hang_up = if !self.is_rude {
+            None
+        } else if at_first {
+            // All of it is sent, and there is time to read it.
+            Some(Duration::from_millis(60))
+        } else if self.rng.u32(..15) == 0 {
+            Some(Duration::from_millis(self.rng.u64(..60)))
+        } else {
+            None
+        };
         self.send(asked, app, attempts, hang_up).await
     }
 

@@ -31,36 +31,46 @@ impl Workload for Steps {
     }
 }
 
+/// Which steps are calls where each process oversleeps its first turn of each call: somebody takes over, and both are at
+/// the step between the calls while the operation is still pending.
+const OVERSLEEPING: [bool; 4] = [false, true, false, true];
+
 /// Takes steps instead of one insert.
 pub(super) fn with_steps(rng: &mut Rng, variant: &mut Variant) {
-    let count = rng.usize(2..=NAMES.len());
+    let oversleeps = one_in(rng, 10);
+    let count = match oversleeps {
+        true => OVERSLEEPING.len(),
+        false => rng.usize(2..=NAMES.len()),
+    };
     let failing = rng.usize(..count * 4);
     let mut calls = 0;
-    let mut steps: Vec<Value> = NAMES[..count]
+    let steps = NAMES[..count]
         .iter()
         .enumerate()
         .map(|(index, name)| {
-            let is_call = rng.bool();
+            let is_call = match oversleeps {
+                true => OVERSLEEPING[index],
+                false => rng.bool(),
+            };
             calls += usize::from(is_call);
             let kind = if is_call { "call" } else { "transaction" };
             let mut step = json!({ "name": name, "kind": kind, "sleep_ms": nap(rng) / 2 });
-            if index == failing {
+            if oversleeps && is_call {
+                step["sleep_ms"] = LONGER_THAN_A_LEASE.into();
+                step["sleeps"] = 1.into();
+            } else if index == failing {
                 step["fail"] = if rng.bool() { "err" } else { "panic" }.into();
                 step["fails"] = 1.into();
             }
             step
         })
         .collect();
+    if oversleeps {
+        set(variant, "heartbeat", false.into());
+    }
     variant.effects = (count - calls) as u64;
     variant.is_atomic = false;
     variant.calls = calls;
     variant.may_repeat_calls = true;
-    if one_in(rng, 6) {
-        // Its lease runs out in the second step, and whoever takes over has the first one behind it. Each process
-        // oversleeps once: otherwise it would never come to an end.
-        set(variant, "heartbeat", false.into());
-        steps[1]["sleep_ms"] = json!(LONGER_THAN_A_LEASE);
-        steps[1]["sleeps"] = 1.into();
-    }
     set(variant, "steps", Value::Array(steps));
 }
