@@ -46,7 +46,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME")]
     pub(crate) defect: Option<String>,
     /// Whether each defect that the application was compiled with is found, or the one that is named, and nothing
-    /// without one; 30 seconds for each unless given, and never more than 60
+    /// without one; never more than 60 seconds for each
     #[arg(long, conflicts_with = "minutes")]
     pub(crate) defects: bool,
     /// Where histories go; `target/torture` unless given
@@ -73,7 +73,7 @@ impl Options {
     /// The same for one of the runs that look for defects.
     pub(crate) fn with(&self, defect: Option<&str>, backend: Choice) -> Self {
         Self {
-            seconds: Some(self.seconds.unwrap_or(SECONDS / 2.0).min(SECONDS)),
+            seconds: Some(self.seconds.unwrap_or(SECONDS).min(SECONDS)),
             backend,
             defect: defect.map(str::to_owned),
             defects: false,
