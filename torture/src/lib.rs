@@ -27,8 +27,8 @@ use options::Options;
 /// What everything of ours returns: a value, or what went wrong in words.
 pub(crate) type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
-async fn main() -> ExitCode {
+/// The program `idem-torture`.
+pub async fn torture() -> ExitCode {
     match run::all(&Options::parse()).await {
         Ok(0) => ExitCode::SUCCESS,
         Ok(violations) => {
