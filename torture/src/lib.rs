@@ -16,6 +16,7 @@ mod proxy;
 mod report;
 mod run;
 mod slot;
+mod soak;
 mod workloads;
 
 use std::process::ExitCode;
@@ -37,6 +38,21 @@ pub async fn torture() -> ExitCode {
         }
         Err(error) => {
             eprintln!("idem-torture: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The program `idem-soak`.
+pub async fn soak() -> ExitCode {
+    match soak::all(&soak::Options::parse()).await {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(failures) => {
+            eprintln!("idem-soak: {failures} failures");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("idem-soak: {error}");
             ExitCode::from(2)
         }
     }
