@@ -47,7 +47,7 @@ impl Kind {
     pub(crate) fn bound(self) -> Bound {
         match self {
             // What an allocator keeps in its arenas moves by a megabyte or so.
-            Self::Memory => Bound::rise(0.02, 1.5 * MIB).and_per_day(256.0 * MIB),
+            Self::Memory => Bound::rise(0.05, MIB).and_per_day(256.0 * MIB),
             Self::Few => Bound::rise(0.10, 8.0),
             Self::Many => Bound::rise(0.25, 50.0),
             Self::Disk => Bound::rise(0.25, 2.0 * MIB),
