@@ -11,6 +11,7 @@ mod license;
 mod packages;
 mod place;
 mod process;
+mod soak;
 mod supervisor;
 mod test;
 mod torture;
@@ -76,6 +77,14 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Ordinary clients for a long time, and memory, handles, connections and tables that must not grow; samples are in
+    /// target/soak. Takes the arguments of `idem-soak`, such as `--minutes 30`
+    #[command(disable_help_flag = true)]
+    Soak {
+        /// Arguments for `idem-soak`; `--help` lists them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// A private PostgreSQL, kept until Ctrl-C: set the printed variable and call `cargo test` yourself
     Postgres,
 }
@@ -93,6 +102,7 @@ pub fn main() -> ExitCode {
             optional,
         } => fuzz::run_each(seconds, target.as_deref(), optional),
         Command::Torture { arguments } => torture::run(&arguments),
+        Command::Soak { arguments } => soak::run(&arguments),
         Command::Postgres => cluster::keep(),
     };
     match outcome {

@@ -110,6 +110,7 @@ macro_rules! stamp {
                 other_endpoint "/other-endpoint/script" (scope = "endpoint", retain = "24h");
                 global "/global/script" (scope = "global", retain = "24h");
                 brief "/brief/script" (scope = "account", retain = "2s", timeout = "1s");
+                brief_wait "/brief-wait/script" (scope = "account", retain = "2s", timeout = "1s", in_flight = "wait 900ms");
                 wait "/wait/script" (scope = "account", retain = "24h", in_flight = "wait 3s");
                 success "/success/script" (scope = "account", retain = "24h", store = "success");
                 all "/all/script" (scope = "account", retain = "24h", store = "all");
@@ -154,6 +155,7 @@ macro_rules! stamp {
                     .service(other_endpoint)
                     .service(global)
                     .service(brief)
+                    .service(brief_wait)
                     .service(wait)
                     .service(success)
                     .service(all)

@@ -123,6 +123,7 @@ macro_rules! stamp {
 
             alone! { $connection;
                 hold "/hold/script" (lease = "2s", unresolved = "hold");
+                brief_hold "/brief-hold/script" (lease = "2s", unresolved = "hold", retain = "2s");
                 rerun "/rerun/script" (lease = "2s", unresolved = "rerun");
                 timely "/timely/script" (lease = "2s", unresolved = "hold", timeout = "1s");
                 hasty "/hasty/script" (lease = "2s", unresolved = "rerun", timeout = "1s");
@@ -134,13 +135,17 @@ macro_rules! stamp {
 
             stepwise! { $connection;
                 in_steps "/steps/script" (lease = "2s", unresolved = "rerun");
+                brief_steps "/brief-steps/script" (lease = "2s", unresolved = "rerun", retain = "2s");
                 hasty_steps "/hasty-steps/script" (lease = "2s", unresolved = "rerun", timeout = "1s");
                 background "/background/script" (lease = "2s", unresolved = "rerun", resume = "background");
+                brief_background "/brief-background/script"
+                    (lease = "2s", unresolved = "rerun", resume = "background", retain = "2s");
             }
 
             pub(crate) fn routes(config: &mut web::ServiceConfig) {
                 config
                     .service(hold)
+                    .service(brief_hold)
                     .service(rerun)
                     .service(timely)
                     .service(hasty)
@@ -149,8 +154,10 @@ macro_rules! stamp {
                     .service(accept)
                     .service(accept_hold)
                     .service(in_steps)
+                    .service(brief_steps)
                     .service(hasty_steps)
-                    .service(background);
+                    .service(background)
+                    .service(brief_background);
             }
         }
     };

@@ -17,6 +17,7 @@ mod proxy;
 mod report;
 mod run;
 mod slot;
+mod soak;
 mod trial;
 mod workloads;
 
@@ -29,8 +30,8 @@ use options::Options;
 /// What everything of ours returns: a value, or what went wrong in words.
 pub(crate) type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
-async fn main() -> ExitCode {
+/// The program `idem-torture`.
+pub async fn torture() -> ExitCode {
     let options = Options::parse();
     let outcome = match options.defects {
         true => trial::all(&options).await.map(|()| 0),
@@ -44,6 +45,21 @@ async fn main() -> ExitCode {
         }
         Err(error) => {
             eprintln!("idem-torture: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The program `idem-soak`.
+pub async fn soak() -> ExitCode {
+    match soak::all(&soak::Options::parse()).await {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(failures) => {
+            eprintln!("idem-soak: {failures} failures");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("idem-soak: {error}");
             ExitCode::from(2)
         }
     }

@@ -1,0 +1,26 @@
+//! `cargo xtask soak`: what is built and started for it. What is done and measured is the crate `torture`'s business.
+
+use std::process::Command;
+
+use crate::Outcome;
+use crate::cluster::{Cluster, Purpose};
+use crate::process::{self, cargo, target, workspace};
+use crate::test::URL;
+
+pub(crate) fn run(arguments: &[String]) -> Outcome {
+    // One at a time: together, the application would be built with what only the driver needs.
+    process::run(&mut build("idem-tests", "idem-testapp"))?;
+    process::run(&mut build("idem-torture", "idem-soak"))?;
+    // Always a server of our own: its housekeeping is part of what is looked at.
+    let cluster = Cluster::start(Purpose::Tests)?;
+    process::run(
+        Command::new(target().join("debug/idem-soak"))
+            .args(arguments)
+            .env(URL, cluster.url())
+            .current_dir(workspace()),
+    )
+}
+
+fn build(package: &str, program: &str) -> Command {
+    cargo(["build", "--package", package, "--bin", program])
+}
