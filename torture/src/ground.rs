@@ -34,9 +34,14 @@ impl Ground {
         for number in 0..options.apps as usize {
             let back = backend.proxy().await?;
             let url = backend.url_through(back.as_ref());
-            let launch = launch(&program, &url, options.defect.as_deref());
+            let mut launch = launch(&program, &url, options.defect.as_deref());
             let log = history.directory().join(format!("app-{number}.log"));
-            slots.push(Slot::new(number, launch, back, log).await?);
+            let file = history.directory().join(format!("clock-{number}"));
+            let clock = backend.host_clock(file)?;
+            if let Some(clock) = &clock {
+                launch = clock.on(launch);
+            }
+            slots.push(Slot::new(number, launch, clock, back, log).await?);
         }
         let ground = Self {
             backend,
@@ -45,7 +50,16 @@ impl Ground {
             clock: tokio::sync::Mutex::default(),
         };
         ground.everything_runs().await?;
+        for slot in &ground.slots {
+            if let (Some(clock), Some(app)) = (&slot.clock, slot.hold().await.app()) {
+                clock.is_seen_by(app).await?;
+            }
+        }
         Ok(ground)
+    }
+
+    pub(crate) fn has_host_clocks(&self) -> bool {
+        self.slots.iter().all(|slot| slot.clock.is_some())
     }
 
     /// One of the applications that nobody else harms.

@@ -9,6 +9,7 @@ mod client;
 mod faults;
 mod ground;
 mod history;
+mod host;
 mod operator;
 mod options;
 mod plan;

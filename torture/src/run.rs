@@ -15,6 +15,7 @@ use crate::client::{self, Client};
 use crate::faults;
 use crate::ground::Ground;
 use crate::history::History;
+use crate::host;
 use crate::operator::{Books, Settled};
 use crate::options::Options;
 use crate::plan::{Harm, Wishes, stream as random};
@@ -39,11 +40,13 @@ const EXPECTED: [&str; 3] = [
 /// Every backend that was asked for; how many violations there are.
 pub(crate) async fn all(options: &Options) -> Outcome<usize> {
     options.check_names()?;
+    host::join(&options.output()?)?;
     let seed = options.seed();
     let mut violations = 0;
     for name in backends::chosen(options.backend) {
         violations += one(options, name, seed).await?;
     }
+    host::leave();
     Ok(violations)
 }
 
@@ -86,6 +89,7 @@ async fn one(options: &Options, name: &str, seed: u64) -> Outcome<usize> {
         settled_in,
         record: &record,
         settled,
+        has_host_clocks: ground.has_host_clocks(),
         violations: &violations,
         replay: options.replay(seed, name),
     };
