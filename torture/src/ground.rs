@@ -86,7 +86,7 @@ fn launch(program: &Path, url: &str, defect: Option<&str>) -> Launch {
     let mut launch = Launch::of(program, url)
         .pool(POOL)
         .workers(WORKERS)
-        .environment("RUST_LOG", "warn")
+        .environment("RUST_LOG", "warn,idem_runtime=info")
         .environment("RUST_BACKTRACE", "0");
     for argument in [
         "--maintenance",
