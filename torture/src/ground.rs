@@ -35,9 +35,14 @@ impl Ground {
         for number in 0..options.apps as usize {
             let back = backend.proxy().await?;
             let url = backend.url_through(back.as_ref());
-            let launch = launch(&program, &url, options.defect.as_deref());
+            let mut launch = launch(&program, &url, options.defect.as_deref());
             let log = history.directory().join(format!("app-{number}.log"));
-            slots.push(Slot::new(number, launch, back, log).await?);
+            let file = history.directory().join(format!("clock-{number}"));
+            let clock = backend.host_clock(file)?;
+            if let Some(clock) = &clock {
+                launch = clock.on(launch);
+            }
+            slots.push(Slot::new(number, launch, clock, back, log).await?);
         }
         let ground = Self {
             backend,
@@ -49,7 +54,16 @@ impl Ground {
         if let Some(defect) = &options.defect {
             defects::prepare(defect, &*ground.backend).await?;
         }
+        for slot in &ground.slots {
+            if let (Some(clock), Some(app)) = (&slot.clock, slot.hold().await.app()) {
+                clock.is_seen_by(app).await?;
+            }
+        }
         Ok(ground)
+    }
+
+    pub(crate) fn has_host_clocks(&self) -> bool {
+        self.slots.iter().all(|slot| slot.clock.is_some())
     }
 
     /// One of the applications that nobody else harms.
@@ -76,7 +90,7 @@ fn launch(program: &Path, url: &str, defect: Option<&str>) -> Launch {
     let mut launch = Launch::of(program, url)
         .pool(POOL)
         .workers(WORKERS)
-        .environment("RUST_LOG", "warn")
+        .environment("RUST_LOG", "warn,idem_runtime=info")
         .environment("RUST_BACKTRACE", "0");
     for argument in [
         "--maintenance",

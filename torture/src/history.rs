@@ -48,7 +48,9 @@ pub(crate) struct Answer {
     pub(crate) code: Option<String>,
     pub(crate) is_replay: bool,
     pub(crate) retry_after: Option<u64>,
-    /// All but date, marker and connection, in alphabetical order.
+    /// Which run of the handler made it.
+    pub(crate) run: Option<String>,
+    /// All but date, run, marker and connection, in alphabetical order.
     pub(crate) headers: String,
     pub(crate) body: Arc<str>,
 }
@@ -114,7 +116,7 @@ impl Answer {
             .iter()
             .map(|(name, value)| format!("{}: {}", name.to_ascii_lowercase(), text(value)))
             .filter(|line| {
-                !["date:", "idempotent-replayed:", "connection:"]
+                !["date:", "x-run:", "idempotent-replayed:", "connection:"]
                     .iter()
                     .any(|name| line.starts_with(name))
             })
@@ -135,6 +137,7 @@ impl Answer {
             code,
             is_replay: first("Idempotent-Replayed").is_some_and(|value| value == "true"),
             retry_after: first("Retry-After").and_then(|value| value.parse().ok()),
+            run: first("X-Run"),
             headers: headers.join("\n"),
             body,
         }

@@ -10,6 +10,7 @@ mod defects;
 mod faults;
 mod ground;
 mod history;
+mod host;
 mod operator;
 mod options;
 mod plan;

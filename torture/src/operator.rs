@@ -11,7 +11,7 @@ use idem_runtime::{Backend, RecordedResponse, Verdict, settle as say, unresolved
 
 use crate::Outcome;
 use crate::backends::Tables;
-use crate::plan::Operation;
+use crate::plan::{Operation, Settler};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// What the operator answers, with the tenant's name behind it.
@@ -30,7 +30,9 @@ pub(crate) struct Settled {
 
 impl Books {
     pub(crate) fn of(operations: &[Arc<Operation>], tables: &Tables) -> Self {
-        let held = operations.iter().filter(|operation| operation.is_settled);
+        let held = operations
+            .iter()
+            .filter(|operation| operation.settler == Settler::Operator);
         Self(
             held.map(|operation| {
                 let name = (

@@ -27,8 +27,18 @@ pub(crate) struct Operation {
     pub(crate) manners: Manners,
     /// How long a recorded answer is honoured, in microseconds.
     pub(crate) window: u64,
-    /// Whether somebody else may say how it ended, in words of their own.
-    pub(crate) is_settled: bool,
+    pub(crate) settler: Settler,
+    /// Whether a worker runs it as well as those who ask.
+    pub(crate) is_driven: bool,
+}
+
+/// Who else may say how an operation ended, in words of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) enum Settler {
+    Nobody,
+    Reconciler,
+    /// Or the reconciler.
+    Operator,
 }
 
 /// One request, and what it asks for.
@@ -44,6 +54,8 @@ pub(crate) struct Variant {
     pub(crate) effects: u64,
     /// Whether all effects are one transaction.
     pub(crate) is_atomic: bool,
+    /// Whether all effects are there before the first call.
+    pub(crate) has_effects_first: bool,
     /// With how many derived keys it calls.
     pub(crate) calls: usize,
     /// Whether a call may come twice with the same key.

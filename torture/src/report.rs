@@ -18,6 +18,7 @@ pub(crate) struct Report<'a> {
     pub(crate) settled_in: Duration,
     pub(crate) record: &'a Record,
     pub(crate) settled: Settled,
+    pub(crate) has_host_clocks: bool,
     pub(crate) violations: &'a [Violation],
     pub(crate) replay: String,
 }
@@ -57,6 +58,9 @@ impl Report<'_> {
             "faults skipped",
             &counted(skipped.map(|one| one.fault.to_owned())),
         )?;
+        if !self.has_host_clocks {
+            writeln!(text, "  clocks of hosts were not moved: no libfaketime")?;
+        }
         writeln!(
             text,
             "  settled by the operator: {} completed, {} released",

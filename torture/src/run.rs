@@ -10,11 +10,12 @@ use tokio::time::{Instant, sleep};
 
 use crate::Outcome;
 use crate::backends::{self, Tables};
-use crate::check::{self, Kind, Violation};
+use crate::check::{self, Violation};
 use crate::client::{self, Client};
 use crate::faults;
 use crate::ground::Ground;
 use crate::history::History;
+use crate::host;
 use crate::operator::{Books, Settled};
 use crate::options::Options;
 use crate::plan::{Harm, Wishes, stream as random};
@@ -28,14 +29,6 @@ const ASKED_AT_ONCE: usize = 24;
 /// What workers have open for a moment is nothing that is left.
 const LOOKS: u32 = 30;
 const PAUSE: Duration = Duration::from_millis(200);
-/// Files in which panics are no news: a script of the test application makes them, or diesel-async does where a
-/// statement on SQLite is dropped on a worker of actix (the runtime catches it).
-const EXPECTED: [&str; 3] = [
-    "idem-testapp/play.rs",
-    "idem-testapp/leased/steps.rs",
-    "src/sync_connection_wrapper/mod.rs",
-];
-
 /// What has come of one.
 pub(crate) struct Run {
     pub(crate) operations: usize,
@@ -48,6 +41,7 @@ pub(crate) struct Run {
 /// Every backend that was asked for; how many violations there are.
 pub(crate) async fn all(options: &Options) -> Outcome<usize> {
     options.check_names()?;
+    host::join(&options.output()?)?;
     let seed = options.seed();
     let mut violations = 0;
     for name in backends::chosen(options.backend) {
@@ -55,6 +49,7 @@ pub(crate) async fn all(options: &Options) -> Outcome<usize> {
         println!("{}", run.text);
         violations += run.violations.len();
     }
+    host::leave();
     Ok(violations)
 }
 
@@ -89,7 +84,7 @@ pub(crate) async fn one(options: &Options, name: &str, seed: u64) -> Outcome<Run
     let tables = read(&ground).await?;
     let record = ground.history.record();
     let mut violations = check::check(&record, &tables);
-    violations.extend(panics(&ground).await);
+    violations.extend(logged(&ground).await?);
     ground.history.note("tables", &tables);
     for violation in &violations {
         ground.history.note("violation", violation);
@@ -101,6 +96,7 @@ pub(crate) async fn one(options: &Options, name: &str, seed: u64) -> Outcome<Run
         settled_in,
         record: &record,
         settled,
+        has_host_clocks: ground.has_host_clocks(),
         violations: &violations,
         replay: options.replay(seed, name),
     };
@@ -182,19 +178,15 @@ async fn read(ground: &Ground) -> Outcome<Tables> {
     Ok(tables)
 }
 
-async fn panics(ground: &Ground) -> Vec<Violation> {
+async fn logged(ground: &Ground) -> Outcome<Vec<Violation>> {
     let mut found = Vec::new();
     for slot in &ground.slots {
         slot.hold().await.keep_log();
-        let log = fs::read_to_string(slot.log()).unwrap_or_default();
-        let lines = log.lines().filter(|line| {
-            line.contains("panicked at") && !EXPECTED.iter().any(|file| line.contains(file))
-        });
-        found.extend(lines.map(|line| Violation {
-            kind: Kind::Panicked,
-            operation: format!("app {}", slot.number),
-            detail: line.into(),
-        }));
+        let log = fs::read(slot.log())?;
+        found.extend(check::logs::check(
+            slot.number,
+            &String::from_utf8_lossy(&log),
+        ));
     }
-    found
+    Ok(found)
 }

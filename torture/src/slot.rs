@@ -10,6 +10,7 @@ use idem_tests::{App, Launch};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::Outcome;
+use crate::host::{self, HostClock};
 use crate::proxy::Proxy;
 
 /// The application comes up when its database does.
@@ -22,6 +23,8 @@ pub(crate) struct Slot {
     pub(crate) front: Proxy,
     /// Between the application and its database, where there is a wire.
     pub(crate) back: Option<Proxy>,
+    /// That of the application's host, where it can be moved.
+    pub(crate) clock: Option<HostClock>,
     launch: Launch,
     log: PathBuf,
     app: Mutex<Option<App>>,
@@ -37,6 +40,7 @@ impl Slot {
     pub(crate) async fn new(
         number: usize,
         launch: Launch,
+        clock: Option<HostClock>,
         back: Option<Proxy>,
         log: PathBuf,
     ) -> Outcome<Self> {
@@ -44,6 +48,7 @@ impl Slot {
             number,
             front: Proxy::start().await?,
             back,
+            clock,
             launch,
             log,
             app: Mutex::default(),
@@ -76,7 +81,9 @@ impl Held<'_> {
     /// SIGKILL.
     pub(crate) async fn kill(&mut self) {
         if let Some(app) = self.take() {
+            let process = app.process();
             app.kill().await;
+            host::forget(process);
         }
     }
 
@@ -85,8 +92,11 @@ impl Held<'_> {
         let Some(app) = self.take() else {
             return Ok(());
         };
+        let process = app.process();
         // Dropping it kills it.
-        match tokio::time::timeout(patience, app.ended()).await {
+        let ended = tokio::time::timeout(patience, app.ended()).await;
+        host::forget(process);
+        match ended {
             Ok(_) => Ok(()),
             Err(_) => Err(format!("it did not end in {patience:?}, and was killed")),
         }

@@ -11,6 +11,8 @@ use crate::process::run;
 
 const PGBOUNCER: &str = "IDEM_TEST_PGBOUNCER";
 
+const FAKETIME: &str = "faketime/libfaketimeMT.so.1";
+
 const DEBIAN: &str = "/usr/lib/postgresql";
 
 /// The directory that holds `initdb`, `postgres` and their like: installed ones, else Debian's package where we may install it.
@@ -49,6 +51,21 @@ pub(crate) fn find_or_install_pgbouncer() -> Outcome<PathBuf> {
         )
         .into()
     })
+}
+
+/// libfaketime, in Debian's package where we may install it. Whoever wants it can do without.
+pub(crate) fn offer_faketime() {
+    let is_there = fs::read_dir("/usr/lib")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .any(|entry| entry.path().join(FAKETIME).is_file());
+    if !is_there
+        && is_root()
+        && let Err(error) = install("libfaketime")
+    {
+        println!("xtask: {error}");
+    }
 }
 
 fn find_pgbouncer() -> Option<PathBuf> {

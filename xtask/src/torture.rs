@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::Outcome;
+use crate::binaries;
 use crate::cluster::{Cluster, Purpose};
 use crate::process::{self, cargo, target, workspace};
 use crate::test::URL;
@@ -26,19 +27,30 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         process::run(&mut build("idem-tests", "idem-testapp"))?;
     }
     process::run(&mut build("idem-torture", "idem-torture"))?;
-    // Always a server of our own: nobody else's may be killed.
-    let cluster = Cluster::start(Purpose::Torture)?;
+    binaries::offer_faketime();
     let mut driver = Command::new(target().join("debug/idem-torture"));
     if is_seeded {
         driver.arg("--app").arg(seeded().join("debug/idem-testapp"));
     }
-    process::run(
-        driver
-            .args(arguments)
-            .env(URL, cluster.url())
-            .env(DATA, cluster.data())
-            .current_dir(workspace()),
-    )
+    driver.args(arguments).current_dir(workspace());
+    if needs_no_server(arguments) {
+        return process::run(&mut driver);
+    }
+    // Always a server of our own: nobody else's may be killed.
+    let cluster = Cluster::start(Purpose::Torture)?;
+    driver.env(URL, cluster.url()).env(DATA, cluster.data());
+    process::run(&mut driver)
+}
+
+/// The driver judges its arguments itself; here they only say whether anybody would ask the server.
+fn needs_no_server(arguments: &[String]) -> bool {
+    let is_sqlite = arguments.iter().any(|one| one == "--backend=sqlite");
+    let is_help = |one: &String| one == "--help" || one == "-h";
+    is_sqlite
+        || arguments
+            .windows(2)
+            .any(|pair| pair == ["--backend", "sqlite"])
+        || arguments.iter().any(is_help)
 }
 
 /// Where the application with its seeded defects is, apart from the one that has none.
@@ -48,4 +60,23 @@ fn seeded() -> PathBuf {
 
 fn build(package: &str, program: &str) -> Command {
     cargo(["build", "--package", package, "--bin", program])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sqlite_alone_needs_no_server() {
+        let needs = |line: &str| {
+            let arguments: Vec<_> = line.split_whitespace().map(String::from).collect();
+            !needs_no_server(&arguments)
+        };
+        assert!(needs(""));
+        assert!(needs("--seed 7 --backend postgres"));
+        assert!(needs("--backend both"));
+        assert!(!needs("--seed 7 --backend sqlite --seconds 5"));
+        assert!(!needs("--backend=sqlite"));
+        assert!(!needs("--help"));
+    }
 }

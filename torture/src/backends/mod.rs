@@ -5,12 +5,13 @@ mod postgres;
 mod sqlite;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
 use crate::Outcome;
+use crate::host::HostClock;
 use crate::operator::{Books, Settled};
 use crate::options::Choice;
 use crate::proxy::Proxy;
@@ -51,8 +52,12 @@ pub(crate) trait Backend: Send + Sync {
     /// Everybody else finds it busy for so long. False where nothing is of that kind.
     fn be_busy(&self, during: Duration) -> BoxFuture<'_, Outcome<bool>>;
 
-    /// Its clock goes on from so much later. False where it is the clock of everybody.
+    /// Its clock goes on from so much later. False where it is the host's and cannot be moved.
     fn set_clock_forward(&self, total: Duration) -> BoxFuture<'_, Outcome<bool>>;
+
+    /// The clock of an application's host: one of its own, told by this file, or the one that all must share. `None`
+    /// where none can be moved.
+    fn host_clock(&self, file: PathBuf) -> Outcome<Option<HostClock>>;
 
     /// Nothing of it stays.
     fn discard(&self) -> BoxFuture<'_, Outcome>;

@@ -13,6 +13,7 @@ use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 use super::{Backend, Row, Whom};
 use crate::Outcome;
+use crate::host::HostClock;
 use crate::operator::{self, Books, Settled};
 use crate::proxy::Proxy;
 
@@ -240,6 +241,10 @@ impl Backend for Postgres {
             Ok(true)
         }
         .boxed()
+    }
+
+    fn host_clock(&self, file: PathBuf) -> Outcome<Option<HostClock>> {
+        HostClock::new(file)
     }
 
     fn discard(&self) -> BoxFuture<'_, Outcome> {

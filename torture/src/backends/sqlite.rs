@@ -1,4 +1,5 @@
-//! A SQLite file that all applications share. There is no server and no wire, and the clock is everybody's.
+//! A SQLite file that all applications share. There is no server and no wire, and the clock is that of
+//! the host, which we are on too.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use futures_util::future::BoxFuture;
 
 use super::{Backend, Row, Whom};
 use crate::Outcome;
+use crate::host::HostClock;
 use crate::operator::{self, Books, Settled};
 use crate::proxy::Proxy;
 
@@ -20,6 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) struct Sqlite {
     path: PathBuf,
+    clock: Option<HostClock>,
 }
 
 #[derive(QueryableByName)]
@@ -32,8 +35,13 @@ struct Two {
 
 impl Sqlite {
     pub(super) fn fresh(directory: &Path) -> Outcome<Self> {
+        // We open the file ourselves, and so our clock is moved with that of everybody else, or none is.
+        let clock = HostClock::own();
+        if let Some(clock) = &clock {
+            clock.set(0)?;
+        }
         let path = directory.join("torture.db");
-        Ok(Self { path })
+        Ok(Self { path, clock })
     }
 
     fn path(&self) -> String {
@@ -136,8 +144,19 @@ impl Backend for Sqlite {
         .boxed()
     }
 
-    fn set_clock_forward(&self, _: Duration) -> BoxFuture<'_, Outcome<bool>> {
-        async { Ok(false) }.boxed()
+    fn set_clock_forward(&self, total: Duration) -> BoxFuture<'_, Outcome<bool>> {
+        async move {
+            let Some(clock) = &self.clock else {
+                return Ok(false);
+            };
+            clock.set(i64::try_from(total.as_millis())?)?;
+            Ok(true)
+        }
+        .boxed()
+    }
+
+    fn host_clock(&self, _: PathBuf) -> Outcome<Option<HostClock>> {
+        Ok(self.clock.clone())
     }
 
     fn discard(&self) -> BoxFuture<'_, Outcome> {

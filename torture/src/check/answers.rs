@@ -1,9 +1,12 @@
 //! What was answered: the handler's own words, the same ones to everybody, once by the handler and then from the record,
 //! and nothing of anybody else.
 
+use std::collections::BTreeMap;
+
 use super::{Findings, Kind, Story, windows};
 use crate::history::{Answer, Attempt, Meaning};
 use crate::operator;
+use crate::plan::Settler;
 
 const TENANT: &str = "tenant-";
 const TENANT_LENGTH: usize = TENANT.len() + 3;
@@ -15,6 +18,7 @@ pub(super) fn check(story: &Story<'_>, findings: &mut Findings) {
         check_one(story, attempt, answer, findings);
     }
     check_equality(story, findings);
+    check_runs(story, findings);
     check_winners(story, findings);
     check_order(story, findings);
 }
@@ -41,20 +45,30 @@ fn check_one(story: &Story<'_>, attempt: &Attempt, answer: &Answer, findings: &m
         Meaning::Mismatch => {}
         Meaning::Final => {
             let variant = &operation.variants[attempt.variant];
-            let is_own = answer.status == variant.status && answer.body == variant.body;
-            if !is_own && !is_settlement(story, answer) {
+            let is_own = answer.status == variant.status
+                && answer.body == variant.body
+                && answer.run.is_some();
+            if !is_own && settler(story, answer).is_none() {
                 findings.add(Kind::WrongAnswer, story, shown());
             }
         }
     }
 }
 
-/// Whether it is the word of who was asked how it ended.
-pub(super) fn is_settlement(story: &Story<'_>, answer: &Answer) -> bool {
+/// Whose word it is, if somebody was asked how it ended.
+pub(super) fn settler(story: &Story<'_>, answer: &Answer) -> Option<Settler> {
     let words = answer.body.strip_prefix(operator::WORDS);
-    story.operation.is_settled
-        && answer.status == 201
-        && (&*answer.body == RECONCILED || words == Some(story.operation.tenant.as_str()))
+    if answer.status != 201 {
+        return None;
+    }
+    match story.operation.settler {
+        Settler::Nobody => None,
+        _ if &*answer.body == RECONCILED => Some(Settler::Reconciler),
+        Settler::Operator if words == Some(story.operation.tenant.as_str()) => {
+            Some(Settler::Operator)
+        }
+        Settler::Operator | Settler::Reconciler => None,
+    }
 }
 
 fn check_equality(story: &Story<'_>, findings: &mut Findings) {
@@ -73,6 +87,27 @@ fn check_equality(story: &Story<'_>, findings: &mut Findings) {
         };
         let detail = format!("{} and then {}", show(first), show(other));
         findings.add(Kind::Differs, story, detail);
+    }
+}
+
+/// The words of two runs may be the same, but as long as the one's are honoured there are none of the other.
+fn check_runs(story: &Story<'_>, findings: &mut Findings) {
+    let mut runs: BTreeMap<&str, Vec<&Attempt>> = BTreeMap::new();
+    for (attempt, answer) in story.last_words() {
+        if let Some(run) = &answer.run {
+            runs.entry(run).or_default().push(attempt);
+        }
+    }
+    let runs: Vec<_> = runs.into_iter().collect();
+    for (index, (one, answers)) in runs.iter().enumerate() {
+        let other = runs[index + 1..].iter().find(|(_, others)| {
+            !windows::may_follow(story, answers, others)
+                && !windows::may_follow(story, others, answers)
+        });
+        if let Some((other, _)) = other {
+            let detail = format!("runs {one} and {other} were both answered");
+            return findings.add(Kind::TwoRuns, story, detail);
+        }
     }
 }
 

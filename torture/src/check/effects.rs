@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{Findings, Kind, Story, answers, windows};
-use crate::plan::Variant;
+use crate::plan::{Settler, Variant};
 
 pub(super) fn check(story: &Story<'_>, findings: &mut Findings) {
     let mut done = Vec::new();
@@ -15,10 +15,16 @@ pub(super) fn check(story: &Story<'_>, findings: &mut Findings) {
             done.push(&variant.label);
         }
     }
+    check_settlement(story, findings);
     if done.len() > 1 {
         let detail = format!("effects or calls of {done:?} under one key");
         findings.add(Kind::TwoWinners, story, detail);
     }
+}
+
+fn is_called(story: &Story<'_>, variant: &Variant) -> bool {
+    let calls = story.tables.calls.get(&variant.label);
+    calls.is_some_and(|calls| !calls.is_empty())
 }
 
 /// Whether its handler was told the same of its own end as its client.
@@ -26,7 +32,7 @@ fn ended_by_itself(story: &Story<'_>, index: usize) -> bool {
     story.has_success(index)
         && !story
             .last_words()
-            .any(|(_, answer)| answers::is_settlement(story, answer))
+            .any(|(_, answer)| answers::settler(story, answer).is_some())
 }
 
 /// Whether there are any.
@@ -56,10 +62,34 @@ fn check_effects(
         findings.add(kind, story, detail);
     } else if ended_by_itself(story, index) && count < variant.effects * least_runs(story, index) {
         findings.add(Kind::Lost, story, detail);
+    } else if variant.has_effects_first && is_called(story, variant) && count < variant.effects {
+        findings.add(Kind::Torn, story, detail);
     } else if variant.is_atomic && variant.effects > 0 && count % variant.effects != 0 {
         findings.add(Kind::Torn, story, detail);
     }
     count > 0
+}
+
+/// Who says that it has happened has seen it: the reconciler its calls, the operator anything of it.
+fn check_settlement(story: &Story<'_>, findings: &mut Findings) {
+    for (attempt, answer) in story.last_words() {
+        let variant = &story.operation.variants[attempt.variant];
+        let calls = story.tables.calls.get(&variant.label);
+        let calls = calls.map_or(0, BTreeMap::len);
+        let effects = story.tables.effects.get(&variant.label);
+        let is_seen = match answers::settler(story, answer) {
+            Some(Settler::Reconciler) => calls == variant.calls,
+            Some(Settler::Operator) => calls > 0 || effects.is_some(),
+            Some(Settler::Nobody) | None => continue,
+        };
+        if !is_seen {
+            let detail = format!(
+                "settled as `{}` with {calls} calls and {effects:?} effects of {}",
+                answer.body, variant.label
+            );
+            return findings.add(Kind::Lost, story, detail);
+        }
+    }
 }
 
 /// As many as were answered by the handler itself, at least one.
@@ -80,14 +110,16 @@ fn check_calls(
     let none = BTreeMap::new();
     let calls = story.tables.calls.get(&variant.label).unwrap_or(&none);
     let is_short = calls.len() < variant.calls && ended_by_itself(story, index);
-    let is_repeated = !variant.may_repeat_calls && calls.values().any(|count| *count > 1);
+    let is_repeated = calls
+        .values()
+        .any(|count| *count > most_calls(story, index, variant));
     if calls.len() > variant.calls || is_short || is_repeated {
         let detail = format!(
             "{} should call with {} keys, {}; calls by key: {calls:?}",
             variant.label,
             variant.calls,
             if variant.may_repeat_calls {
-                "each at least once"
+                "each at least once, and at most once a run"
             } else {
                 "each once"
             }
@@ -95,6 +127,18 @@ fn check_calls(
         findings.add(Kind::Calls, story, detail);
     }
     !calls.is_empty()
+}
+
+/// With one key. Who asks makes it run once at most; how often a worker does is not known.
+fn most_calls(story: &Story<'_>, index: usize, variant: &Variant) -> u64 {
+    if !variant.may_repeat_calls {
+        return 1;
+    }
+    if story.operation.is_driven {
+        return u64::MAX;
+    }
+    let asked = story.attempts.iter().filter(|one| one.variant == index);
+    asked.count() as u64
 }
 
 /// A derived key belongs to one operation.

@@ -4,6 +4,7 @@
 mod answers;
 mod effects;
 mod leftovers;
+pub(crate) mod logs;
 #[cfg(test)]
 mod tests;
 mod windows;
@@ -37,6 +38,8 @@ pub(crate) enum Kind {
     Unexpected,
     /// The same request was taken for another.
     FalseMismatch,
+    /// Two runs of one operation were both given as its answer.
+    TwoRuns,
     /// Two requests under one key were both done.
     TwoWinners,
     /// A derived key too many, too few, or used twice where that is not allowed.
@@ -51,6 +54,8 @@ pub(crate) enum Kind {
     LeftOpen,
     /// An application panicked where no script said so.
     Panicked,
+    /// A key, or something of a tenant, in an application's log.
+    Logged,
 }
 
 #[derive(Clone, Debug, Serialize)]

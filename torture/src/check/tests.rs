@@ -4,9 +4,10 @@ mod case;
 
 use std::sync::Arc;
 
-use super::Kind;
+use super::{Kind, logs};
 use crate::history::Shift;
-use case::{Case, SECOND, answer, calling, clean, conflict, own, problem};
+use crate::plan::Settler;
+use case::{Case, SECOND, answer, calling, clean, conflict, held, own, problem};
 
 #[test]
 fn nothing_where_nothing_is() {
@@ -115,9 +116,102 @@ fn a_word_of_who_was_asked() {
             *case.nth(attempt) = answer(201, None, words, true);
         }
         case.finds(&[Kind::WrongAnswer]);
-        case.change(|operation| operation.is_settled = true);
+        case.change(|operation| operation.settler = Settler::Operator);
         case.finds(&[]);
     }
+    // The operator is not asked about what is run again.
+    let mut case = clean();
+    case.change(|operation| operation.settler = Settler::Reconciler);
+    case.says(&answer(201, None, "settled for tenant-001", true));
+    case.finds(&[Kind::WrongAnswer]);
+}
+
+#[test]
+fn once_whoever_says_how_it_ended() {
+    let reconciled = answer(201, None, "reconciled", true);
+    let settled = answer(201, None, "settled for tenant-001", true);
+    held().finds(&[]);
+    for word in [None, Some(&reconciled), Some(&settled)] {
+        let said = || {
+            let mut case = held();
+            if let Some(word) = word {
+                case.says(word);
+            }
+            case
+        };
+        said().finds(&[]);
+        let mut case = said();
+        case.tables.effects.insert("op".into(), 2);
+        case.finds(&[Kind::Doubled]);
+        let mut case = said();
+        case.called("op", "charge", 2);
+        case.finds(&[Kind::Calls]);
+        let mut case = said();
+        case.called("op", "another", 1);
+        // The reconciler has seen more than there can be, too.
+        assert!(case.found().contains(&Kind::Calls));
+    }
+}
+
+#[test]
+fn who_says_that_it_has_happened_has_seen_it() {
+    // The effect is there and the call is not.
+    let mut case = held();
+    case.tables.calls.clear();
+    case.finds(&[Kind::Calls]);
+    case.says(&answer(201, None, "reconciled", true));
+    case.finds(&[Kind::Lost]);
+    case.says(&answer(201, None, "settled for tenant-001", true));
+    case.finds(&[]);
+    case.tables.effects.clear();
+    case.finds(&[Kind::Lost]);
+}
+
+#[test]
+fn a_call_without_the_effects_before_it() {
+    let mut case = held();
+    case.says(&answer(201, None, "reconciled", true));
+    case.tables.effects.clear();
+    case.finds(&[Kind::Torn]);
+}
+
+#[test]
+fn more_calls_than_requests() {
+    let mut case = calling();
+    case.called("op", "notify", 4);
+    case.finds(&[Kind::Calls]);
+    // A worker may have made them.
+    case.change(|operation| operation.is_driven = true);
+    case.finds(&[]);
+}
+
+#[test]
+fn equal_words_of_two_runs() {
+    let mut case = clean();
+    case.nth(1).run = Some("another".into());
+    case.finds(&[Kind::TwoRuns]);
+    let mut case = clean();
+    case.nth(2).run = None;
+    case.finds(&[Kind::WrongAnswer]);
+}
+
+#[test]
+fn something_of_a_client_in_a_log() {
+    for line in [
+        "not claimed: DETAIL: Key (key)=(key-17) already exists",
+        "rollback failed, scope=account:tenant-003",
+        "the body was {\"account\":1234567890123456789012}",
+    ] {
+        let found = logs::check(0, &format!("fine\n{line}\nfine"));
+        assert!(
+            matches!(&found[..], [one] if one.kind == Kind::Logged),
+            "{line}"
+        );
+    }
+    let found = logs::check(0, "thread panicked at idem-runtime/src/run.rs:1:1");
+    assert!(matches!(&found[..], [one] if one.kind == Kind::Panicked));
+    let fine = "panicked at tests/src/bin/idem-testapp/play.rs:9:9\nidempotency-key-reused, a tenant-less key-";
+    assert!(logs::check(0, fine).is_empty());
 }
 
 #[test]
@@ -226,13 +320,20 @@ fn twice(second: u64) -> Case {
     case.answered(1, own(0, false));
     case.answered(second, own(0, false));
     case.push(second + 1, true, own(0, true));
+    for attempt in 1..3 {
+        case.nth(attempt).run = Some("two".into());
+    }
     case
 }
 
 #[test]
 fn once_per_window() {
     twice(4).finds(&[]);
-    twice(2).finds(&[Kind::RanAgain]);
+    twice(2).finds(&[Kind::RanAgain, Kind::TwoRuns]);
+    // The first run's words come back after the second's.
+    let mut case = twice(4);
+    case.nth(2).run = Some("one".into());
+    case.finds(&[Kind::TwoRuns]);
     let mut case = twice(4);
     case.tables.effects.insert("op".into(), 2);
     case.finds(&[Kind::Lost]);

@@ -5,18 +5,32 @@ use crate::history::{Attempt, Moment, Shift};
 
 /// Whether the record behind the one may have expired by the end of the other.
 pub(super) fn may_be_over(story: &Story<'_>, known: &Attempt, later: &Attempt) -> bool {
-    // It was recorded after it was asked for; a replay, even before.
-    let recorded = if is_replay(known) {
-        story
-            .attempts
-            .iter()
-            .map(|attempt| attempt.started)
-            .min()
-            .unwrap_or_default()
-    } else {
-        known.started
+    is_over(story, recorded_after(story, known), later.ended)
+}
+
+/// Whether the record behind all the first ones may have expired before that behind all the others was made.
+pub(super) fn may_follow(story: &Story<'_>, first: &[&Attempt], others: &[&Attempt]) -> bool {
+    let recorded = first.iter().map(|known| recorded_after(story, known)).max();
+    let asked = first.iter().map(|known| known.started).max();
+    let made = others.iter().map(|other| other.ended).min();
+    let (Some(recorded), Some(asked), Some(made)) = (recorded, asked, made) else {
+        return true;
     };
-    latest(story.shifts, later.ended) >= earliest(story.shifts, recorded) + story.operation.window
+    asked <= made && is_over(story, recorded, made)
+}
+
+/// It was recorded after it was asked for; a replay, even before.
+fn recorded_after(story: &Story<'_>, known: &Attempt) -> Moment {
+    if !is_replay(known) {
+        return known.started;
+    }
+    let started = story.attempts.iter().map(|attempt| attempt.started);
+    started.min().unwrap_or_default()
+}
+
+/// Whether what was recorded no earlier than that may have expired by then.
+fn is_over(story: &Story<'_>, recorded: Moment, then: Moment) -> bool {
+    latest(story.shifts, then) >= earliest(story.shifts, recorded) + story.operation.window
 }
 
 /// How many records there can have been one after the other.

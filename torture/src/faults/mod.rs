@@ -6,6 +6,7 @@ mod cut_client;
 mod cut_database;
 mod delay;
 mod expire_lease;
+mod host_clock;
 mod kill_app;
 mod kill_database;
 mod pause_app;
@@ -39,6 +40,7 @@ pub(crate) const ALL: &[&Fault] = &[
     &prune::FAULT,
     &expire_lease::FAULT,
     &clock::FAULT,
+    &host_clock::FAULT,
 ];
 
 pub(crate) struct Fault {

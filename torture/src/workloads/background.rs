@@ -21,6 +21,7 @@ impl Workload for Background {
         let mut asked = variant(rng, &who, "");
         with_steps(rng, &mut asked);
         let mut operation = operation(self.name(), "/background/script", who, asked);
+        operation.is_driven = true;
         operation.manners.leaves = !one_in(rng, 3);
         operation
     }

@@ -5,7 +5,7 @@ use fastrand::Rng;
 use serde_json::json;
 
 use super::{LONGER_THAN_A_LEASE, Who, Workload, failing_first, one_in, operation, set, variant};
-use crate::plan::Operation;
+use crate::plan::{Operation, Settler};
 
 pub(crate) struct Hold;
 
@@ -21,6 +21,7 @@ impl Workload for Hold {
     fn operation(&self, rng: &mut Rng, who: Who) -> Operation {
         let mut asked = variant(rng, &who, "");
         asked.is_atomic = false;
+        asked.has_effects_first = true;
         asked.calls = 1;
         set(&mut asked, "call", true.into());
         if one_in(rng, 8) {
@@ -31,7 +32,7 @@ impl Workload for Hold {
             set(&mut asked, "sleep_ms", json!(LONGER_THAN_A_LEASE));
         }
         let mut operation = operation(self.name(), "/hold/script", who, asked);
-        operation.is_settled = true;
+        operation.settler = Settler::Operator;
         operation
     }
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use crate::plan::{Manners, Operation, Variant};
+use crate::plan::{Manners, Operation, Settler, Variant};
 
 pub(crate) const ALL: &[&dyn Workload] = &[
     &transaction::Transaction,
@@ -28,6 +28,8 @@ pub(crate) const ALL: &[&dyn Workload] = &[
     &background::Background,
 ];
 
+/// In every body that is answered, and nowhere else.
+pub(crate) const ACCOUNT: &str = "1234567890123456789012";
 /// A day, which no run lasts.
 const WINDOW: u64 = 24 * 60 * 60 * 1_000_000;
 /// Longer than any lease of the test application: for what is not run again by itself, or not as long again. Who is run
@@ -63,7 +65,8 @@ fn operation(workload: &'static str, path: &'static str, who: Who, variant: Vari
         variants: vec![variant],
         manners: Manners::default(),
         window: WINDOW,
-        is_settled: false,
+        settler: Settler::Nobody,
+        is_driven: false,
     }
 }
 
@@ -72,7 +75,7 @@ fn variant(rng: &mut Rng, who: &Who, name: &str) -> Variant {
     let label = format!("{}{name}", who.id);
     // Written in a way in which no serializer writes it.
     let body = format!(
-        "{{ \"tenant\":\"{}\",\n  \"label\" : \"{label}\", \"amount\": 1.0, \"account\":1234567890123456789012, \"pad\": \"{}\"}} ",
+        "{{ \"tenant\":\"{}\",\n  \"label\" : \"{label}\", \"amount\": 1.0, \"account\":{ACCOUNT}, \"pad\": \"{}\"}} ",
         who.tenant,
         "x".repeat(padding(rng)),
     );
@@ -80,6 +83,7 @@ fn variant(rng: &mut Rng, who: &Who, name: &str) -> Variant {
         "label": label,
         "status": 201,
         "headers": [["Content-Type", "application/json"], ["X-Tenant", who.tenant]],
+        "nonce": true,
         "body": body,
         "effects": 1,
         "sleep_ms": nap(rng),
@@ -92,6 +96,7 @@ fn variant(rng: &mut Rng, who: &Who, name: &str) -> Variant {
         body: Arc::from(body),
         effects: 1,
         is_atomic: true,
+        has_effects_first: false,
         calls: 0,
         may_repeat_calls: false,
     }

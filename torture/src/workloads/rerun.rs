@@ -4,7 +4,7 @@ use fastrand::Rng;
 use serde_json::json;
 
 use super::{MOST_OF_A_LEASE, Who, Workload, failing_first, one_in, operation, set, variant};
-use crate::plan::Operation;
+use crate::plan::{Operation, Settler};
 
 pub(crate) struct Rerun;
 
@@ -33,7 +33,7 @@ impl Workload for Rerun {
         }
         let mut operation = operation(self.name(), "/rerun/script", who, asked);
         // The reconciler is asked about these as well.
-        operation.is_settled = true;
+        operation.settler = Settler::Reconciler;
         operation
     }
 }

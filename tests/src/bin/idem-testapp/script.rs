@@ -9,7 +9,9 @@ use actix_web::{HttpResponse, HttpResponseBuilder};
 use futures_util::{StreamExt, stream};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
+use uuid::Uuid;
 
+const RUN: &str = "X-Run";
 const PIECES: usize = 7;
 const FILLER_SIZE: usize = 1 << 20;
 
@@ -22,6 +24,9 @@ pub(crate) struct Script {
     status: u16,
     #[serde(default)]
     headers: Vec<(String, Octets)>,
+    /// One more header, whose value no other run has.
+    #[serde(default)]
+    nonce: bool,
     #[serde(default)]
     body: Octets,
     /// A body of that many bytes instead, which hardly compress, so that a request need not carry its response.
@@ -252,6 +257,9 @@ impl Script {
             if let (Ok(name), Ok(value)) = (name, value) {
                 response.append_header((name, value));
             }
+        }
+        if self.nonce {
+            response.append_header((RUN, Uuid::new_v4().to_string()));
         }
         response
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::super::{Kind, check};
 use crate::backends::Tables;
 use crate::history::{Answer, Attempt, End, Record};
-use crate::plan::{Manners, Operation, Variant};
+use crate::plan::{Manners, Operation, Settler, Variant};
 
 pub(super) const SECOND: u64 = 1_000_000;
 
@@ -25,6 +25,7 @@ fn variant(label: &str, status: u16) -> Variant {
         body: Arc::from(format!("tenant-001 {label}")),
         effects: 2,
         is_atomic: true,
+        has_effects_first: false,
         calls: 0,
         may_repeat_calls: false,
     }
@@ -40,7 +41,8 @@ fn operation(id: &str, variants: Vec<Variant>) -> Operation {
         variants,
         manners: Manners::default(),
         window: 24 * 3_600 * SECOND,
-        is_settled: false,
+        settler: Settler::Nobody,
+        is_driven: false,
     }
 }
 
@@ -89,6 +91,20 @@ pub(super) fn calling() -> Case {
     case
 }
 
+/// One effect and one call behind it, neither of them ever repeated.
+pub(super) fn held() -> Case {
+    let mut case = calling();
+    case.change(|operation| {
+        operation.settler = Settler::Operator;
+        let asked = &mut operation.variants[0];
+        (asked.calls, asked.may_repeat_calls) = (1, false);
+        asked.has_effects_first = true;
+    });
+    case.tables.calls.clear();
+    case.called("op", "charge", 1);
+    case
+}
+
 /// The answer of a variant's handler, with a place for its number.
 pub(super) fn own(variant: usize, is_replay: bool) -> (usize, Answer) {
     (variant, answer(201, None, "", is_replay))
@@ -104,6 +120,7 @@ pub(super) fn answer(status: u16, code: Option<&str>, body: &str, is_replay: boo
         code: code.map(String::from),
         is_replay,
         retry_after: None,
+        run: Some("one".into()),
         headers: "content-length: 5".into(),
         body: Arc::from(body),
     }
@@ -153,6 +170,13 @@ impl Case {
         });
     }
 
+    /// Every answer is this one.
+    pub(super) fn says(&mut self, answer: &Answer) {
+        for attempt in 0..self.record.attempts.len() {
+            *self.nth(attempt) = answer.clone();
+        }
+    }
+
     pub(super) fn nth(&mut self, attempt: usize) -> &mut Answer {
         match &mut self.record.attempts[attempt].end {
             End::Answer(answer) => answer,
@@ -160,14 +184,18 @@ impl Case {
         }
     }
 
-    #[track_caller]
-    pub(super) fn finds(&self, kinds: &[Kind]) {
+    pub(super) fn found(&self) -> Vec<Kind> {
         let mut found: Vec<_> = check(&self.record, &self.tables)
             .iter()
             .map(|violation| violation.kind)
             .collect();
         found.sort();
         found.dedup();
-        assert_eq!(found, kinds);
+        found
+    }
+
+    #[track_caller]
+    pub(super) fn finds(&self, kinds: &[Kind]) {
+        assert_eq!(self.found(), kinds);
     }
 }
