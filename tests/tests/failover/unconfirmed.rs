@@ -1,8 +1,10 @@
 //! A synchronous standby that cannot be reached: what waits for it, and what an operator who does not wait gives away.
 
+use std::time::{Duration, Instant};
+
 use idem_tests::{App, until};
 
-use crate::load::Mode;
+use crate::load::{Mode, gated_alone};
 use crate::pair::{Pair, Replication, reconnected, settled};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -25,6 +27,37 @@ async fn nothing_is_acknowledged_that_the_standby_has_not_confirmed() {
     let replay = other.send(&request).await;
     assert!(replay.is_replay(), "{replay:?}");
     assert_eq!(replay.comparable(), first.comparable());
+}
+
+/// The standby is away for longer than a lease, and the handler is dropped while its step's COMMIT waits: we must not be
+/// the ones who end that wait, or what nobody has confirmed would be seen.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_handler_that_is_dropped_does_not_end_the_wait() {
+    let pair = Pair::start(Replication::Synchronous).await;
+    let app = pair.app().start().await;
+    let request = gated_alone("dropped");
+    let first = app.send_in_background(&request);
+    app.reached("dropped", 1).await;
+    pair.link.cut().await;
+    app.open_gate("dropped").await;
+    until("the step's COMMIT waits for the standby", || async {
+        let sql = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query = 'COMMIT'";
+        (pair.primary.rows(sql).await.len() == 1).then_some(())
+    })
+    .await;
+    let first = first.await.unwrap();
+    first.assert_problem(503, "idempotency-store-unavailable", true);
+    // A request to cancel would come on its own way, a little later than the answer.
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(500) {
+        assert_eq!(pair.primary.effects("dropped").await, 0, "it is seen");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    pair.link.lead_to(pair.primary.address()).await;
+    let answer = settled(&app, &request).await;
+    assert_eq!((answer.status, answer.is_replay()), (201, false), "{answer:?}");
+    assert_eq!(pair.primary.effects("dropped").await, 1);
+    assert_eq!(app.entered("dropped/order").await, 1);
 }
 
 /// PostgreSQL's own limit: who ends the wait of a COMMIT makes it visible, and the standby does not have it.
