@@ -167,6 +167,11 @@ impl Client {
         // 502 is the handler's own word for an error of its database.
         let is_known = matches!(answer.status, 409 | 500 | 502 | 503);
         assert!(is_known, "{answer:?}");
+        let comes_back = answer.header("Retry-After").is_some();
+        assert!(
+            comes_back || !matches!(answer.status, 409 | 503),
+            "{answer:?}"
+        );
         None
     }
 }
