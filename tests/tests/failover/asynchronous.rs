@@ -56,7 +56,7 @@ async fn a_lost_claim_is_fenced() {
     let (app, other) = (pair.app().start().await, pair.app().start().await);
     pair.caught_up().await;
     pair.link.cut().await;
-    let request = gated("gate");
+    let request = gated("gate", 2);
     let first = app.send_in_background(&request);
     app.reached("gate", 1).await;
     pair.fail_over().await;

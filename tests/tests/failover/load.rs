@@ -59,14 +59,23 @@ fn marking(label: &str) -> Value {
     json!({ "label": label, "status": 201, "body": label })
 }
 
-/// In lease mode, with a last step that waits at a gate of the label's name.
-pub(crate) fn gated(label: &str) -> Request {
+/// In lease mode, where this one of the three steps waits at a gate of the label's name.
+pub(crate) fn gated(label: &str, step: usize) -> Request {
     let mut script = stepping(label);
-    script["steps"][2]["gate"] = label.into();
-    Request::post("/steps/script")
-        .bearer("acme:one")
-        .key(label)
-        .json(&script)
+    script["steps"][step]["gate"] = label.into();
+    leased(label, &script)
+}
+
+/// In lease mode, with a step in the database alone, which waits at a gate of the label's name.
+pub(crate) fn gated_alone(label: &str) -> Request {
+    let mut script = marking(label);
+    script["steps"] = json!([{ "name": "order", "kind": "transaction", "gate": label }]);
+    leased(label, &script)
+}
+
+fn leased(label: &str, script: &Value) -> Request {
+    let request = Request::post("/steps/script").bearer("acme:one");
+    request.key(label).json(script)
 }
 
 /// An outside call, database work, an outside call.
@@ -158,6 +167,11 @@ impl Client {
         // 502 is the handler's own word for an error of its database.
         let is_known = matches!(answer.status, 409 | 500 | 502 | 503);
         assert!(is_known, "{answer:?}");
+        let comes_back = answer.header("Retry-After").is_some();
+        assert!(
+            comes_back || !matches!(answer.status, 409 | 503),
+            "{answer:?}"
+        );
         None
     }
 }

@@ -4,7 +4,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod asynchronous;
+mod leases;
 mod load;
+mod outage;
 mod pair;
+mod split;
 mod synchronous;
 mod unconfirmed;

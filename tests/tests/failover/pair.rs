@@ -1,6 +1,7 @@
 //! Two servers: a primary and its standby, switches in front of both ways between, and looks into either. What should be
 //! found there is for the cases to say.
 
+use std::mem;
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -34,27 +35,7 @@ impl Pair {
     /// Both running, the standby with all that the primary has.
     pub(crate) async fn start(replication: Replication) -> Self {
         let primary = Server::start(|| Cluster::start(Purpose::Replication));
-        let link = Switch::to(primary.address()).await;
-        let way = link.address();
-        let standby = Server::start(|| Cluster::standby(way));
-        if replication == Replication::Synchronous {
-            primary
-                .execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
-                .await;
-            primary.execute("SELECT pg_reload_conf()").await;
-        }
-        let state = match replication {
-            Replication::Synchronous => "sync",
-            Replication::Asynchronous => "async",
-        };
-        let standbys = format!(
-            "SELECT application_name FROM pg_stat_replication
-             WHERE state = 'streaming' AND sync_state = '{state}'"
-        );
-        until("the standby follows", || async {
-            (primary.rows(&standbys).await.len() == 1).then_some(())
-        })
-        .await;
+        let (standby, link) = follower(&primary, replication).await;
         let database = Switch::to(primary.address()).await;
         Self {
             primary,
@@ -66,19 +47,32 @@ impl Pair {
 
     /// The application, not yet running, on its way through the switch.
     pub(crate) fn app(&self) -> Launch {
-        let url = format!("postgres://postgres@{}/postgres", self.database.address());
-        let program = Path::new(env!("CARGO_BIN_EXE_idem-testapp"));
-        Launch::of(program, &url)
-            .argument("--pool-timeout-ms")
-            .argument("1000")
+        app_at(self.database.address())
     }
 
     /// The primary dies and the standby takes its place.
     pub(crate) async fn fail_over(&mut self) {
+        self.lose_primary().await;
+        self.promote().await;
+    }
+
+    /// The primary dies, and nothing is in its place.
+    pub(crate) async fn lose_primary(&mut self) {
         self.primary.kill();
         self.database.cut().await;
+    }
+
+    /// The standby is the applications' database.
+    pub(crate) async fn promote(&self) {
         self.standby.promote();
         self.database.lead_to(self.standby.address()).await;
+    }
+
+    /// The one that was promoted is the primary, and has a new standby in place of the server that died.
+    pub(crate) async fn rebuild(&mut self, replication: Replication) {
+        let (standby, link) = follower(&self.standby, replication).await;
+        self.primary = mem::replace(&mut self.standby, standby);
+        self.link = link;
     }
 
     /// Returns when the standby has received all that the primary has written by now.
@@ -91,6 +85,41 @@ impl Pair {
         })
         .await;
     }
+}
+
+/// The application, not yet running, with the database that is reached there.
+pub(crate) fn app_at(database: SocketAddr) -> Launch {
+    let url = format!("postgres://postgres@{database}/postgres");
+    let program = Path::new(env!("CARGO_BIN_EXE_idem-testapp"));
+    Launch::of(program, &url)
+        .argument("--pool-timeout-ms")
+        .argument("1000")
+}
+
+/// A standby that has all that the primary has, and its way there. The primary waits for nobody before that.
+async fn follower(primary: &Server, replication: Replication) -> (Server, Switch) {
+    let link = Switch::to(primary.address()).await;
+    let way = link.address();
+    let standby = Server::start(|| Cluster::standby(way));
+    if replication == Replication::Synchronous {
+        primary
+            .execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            .await;
+        primary.execute("SELECT pg_reload_conf()").await;
+    }
+    let state = match replication {
+        Replication::Synchronous => "sync",
+        Replication::Asynchronous => "async",
+    };
+    let standbys = format!(
+        "SELECT application_name FROM pg_stat_replication
+         WHERE state = 'streaming' AND sync_state = '{state}'"
+    );
+    until("the standby follows", || async {
+        (primary.rows(&standbys).await.len() == 1).then_some(())
+    })
+    .await;
+    (standby, link)
 }
 
 /// Asks until the answer is final.
@@ -124,6 +153,23 @@ impl Server {
 
     pub(crate) fn promote(&self) {
         block_in_place(|| self.0.promote()).unwrap();
+    }
+
+    /// One of its processes is killed, for which the server restarts itself.
+    pub(crate) async fn crash(&self) {
+        let kill = "COPY (SELECT 1) TO PROGRAM 'kill -KILL $PPID'";
+        let killed = self.connect().await.batch_execute(kill).await;
+        assert!(killed.is_err(), "the process lives");
+    }
+
+    /// Returns when so many COMMITs wait for the standby.
+    pub(crate) async fn commits_wait(&self, count: usize) {
+        let waiting =
+            "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query = 'COMMIT'";
+        until("COMMIT waits for the standby", || async {
+            (self.rows(waiting).await.len() == count).then_some(())
+        })
+        .await;
     }
 
     pub(crate) async fn execute(&self, sql: &str) {

@@ -14,8 +14,8 @@ use crate::pool::Loan;
 use crate::store::lease;
 use crate::store::{Backend, CommitError};
 
-/// A connection with the step's transaction open on it. If the handler is dropped in the middle of it,
-/// its statement is stopped, and the pool closes the connection.
+/// A connection with the step's transaction open on it. If the handler is dropped in the middle of its
+/// work, the statement is stopped; the pool closes the connection.
 struct Open<C: Backend> {
     connection: Loan<C>,
     canceller: Option<C::Canceller>,
@@ -91,8 +91,9 @@ impl<C: Backend> Steps<C> {
             let step = name.to_owned();
             self.fail(name, StepError::RolledBack { step, source })
         };
-        let committed = lease::commit_step(&mut **open.connection, &held, line).await;
+        // A COMMIT that waits for a synchronous standby succeeds when it is cancelled, with a warning only.
         open.canceller = None;
+        let committed = lease::commit_step(&mut **open.connection, &held, line).await;
         drop(open);
         match committed {
             Ok(true) => Ok(()),
