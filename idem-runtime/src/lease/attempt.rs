@@ -232,8 +232,18 @@ async fn lost<C: Backend>(
 }
 
 /// Lets go of a claim under which no handler was entered.
-pub(super) async fn withdraw<C: Backend>(operation: &Operation<C>, held: Held, is_new: bool) {
-    let _ended = is_new && forget(operation, held).await || end(operation, held).await;
+pub(super) async fn withdraw<C: Backend>(
+    operation: &Operation<C>,
+    lease: LeasePolicy,
+    held: Held,
+    is_new: bool,
+) {
+    let _ended = is_new && forget(operation, held).await
+        || match lease.unresolved {
+            // Somebody had released it, or it could not have been taken over.
+            Unresolved::Hold if !is_new => give_back(operation, held).await,
+            _ => end(operation, held).await,
+        };
 }
 
 /// Forgets the claim: nothing was begun under it.

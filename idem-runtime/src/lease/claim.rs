@@ -123,7 +123,7 @@ async fn pend<C: Backend>(
             }
         }
     }
-    let holding = hold(operation, held, since, steps, None).await?;
+    let holding = hold(operation, lease, held, since, steps, None).await?;
     first.elsewhere();
     Ok(Tried::Ours(holding))
 }
@@ -157,7 +157,7 @@ async fn take_over<C: Backend>(
         Some(finished) => {
             operation.tell("taken over");
             let finished = Some(finished.unwrap_or_default());
-            let holding = hold(operation, held, since, steps, finished).await?;
+            let holding = hold(operation, lease, held, since, steps, finished).await?;
             first.elsewhere();
             Ok(Tried::Ours(holding))
         }
@@ -169,6 +169,7 @@ async fn take_over<C: Backend>(
 /// it may not be relied on any more is let go: nothing has been done under it.
 async fn hold<C: Backend>(
     operation: &Operation<C>,
+    lease: LeasePolicy,
     held: Held,
     since: Instant,
     steps: &Steps<C>,
@@ -190,6 +191,6 @@ async fn hold<C: Backend>(
             "a claim was answered too late"
         );
     }
-    attempt::withdraw(operation, held, taken_over.is_none()).await;
+    attempt::withdraw(operation, lease, held, taken_over.is_none()).await;
     Err(Problem::store_unavailable())
 }

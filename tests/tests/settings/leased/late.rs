@@ -6,7 +6,7 @@ use actix_web::test::{call_service, init_service};
 use actix_web::web;
 use diesel_async::SimpleAsyncConnection;
 use idem_runtime::{Idempotency, Verdict, settle};
-use idem_tests::{Backend, until};
+use idem_tests::{Backend, Database, until};
 use tokio::time::sleep;
 
 use super::{Kind, Postgres, Told, app, connect, each, send, statuses, unresolved};
@@ -41,21 +41,7 @@ async fn a_late_owner_that_was_cancelled_was_told_that_it_is_running<K: Kind>() 
         let request = attempt("/run-short/gated", "k").to_request();
         Answer::of(call_service(&app, request).await).await
     };
-    let beside = async {
-        told.until("at the gate", 1).await;
-        let mut connection = connect::<K>(&database).await;
-        let retain = Duration::from_secs(60);
-        let mut is_released = false;
-        // It may be renewed just then.
-        while !is_released {
-            database.expire_leases().await;
-            let seen = idem_runtime::unresolved(&mut connection, 1).await.unwrap();
-            if let Some(seen) = seen.first() {
-                let settled = settle(&mut connection, seen, Verdict::Released, retain).await;
-                is_released = settled.unwrap();
-            }
-        }
-    };
+    let beside = release_at_the_gate::<K>(&database, &told);
     // The gate stays closed: it is the heartbeat that ends this run.
     let (late, ()) = futures_util::join!(ask(), beside);
     assert_eq!(late.status.as_u16(), 409, "{}", late.body);
@@ -63,6 +49,22 @@ async fn a_late_owner_that_was_cancelled_was_told_that_it_is_running<K: Kind>() 
     assert_eq!(ask().await.status.as_u16(), 201);
     assert_eq!(marks(&database, "second").await, 1);
     database.discard().await;
+}
+
+async fn release_at_the_gate<K: Kind>(database: &Database, told: &Told) {
+    told.until("at the gate", 1).await;
+    let mut connection = connect::<K>(database).await;
+    let retain = Duration::from_secs(60);
+    let mut is_released = false;
+    // It may be renewed just then.
+    while !is_released {
+        database.expire_leases().await;
+        let seen = idem_runtime::unresolved(&mut connection, 1).await.unwrap();
+        if let Some(seen) = seen.first() {
+            let settled = settle(&mut connection, seen, Verdict::Released, retain).await;
+            is_released = settled.unwrap();
+        }
+    }
 }
 
 async fn an_owner_whose_lease_cannot_be_renewed_is_told_that_the_store_is_away<K: Kind>() {
@@ -158,6 +160,35 @@ async fn a_handler_was_entered_without_a_lease() {
         .execute("DROP TRIGGER nap ON idempotency_keys")
         .await;
     assert_eq!(ask().await, [201]);
+    database.discard().await;
+}
+
+/// It was taken over so slowly that no handler was entered under it.
+#[actix_web::test]
+async fn a_release_was_used_up_by_a_run_that_never_began() {
+    let database = Postgres::database().await;
+    let told = web::Data::<Told>::default();
+    let builder = Postgres::builder(&database).await;
+    let app = init_service(app(&builder.build().unwrap(), &told)).await;
+    let ask = async || {
+        let request = attempt("/run-short/gated", "k").to_request();
+        Answer::of(call_service(&app, request).await).await
+    };
+    let beside = release_at_the_gate::<Postgres>(&database, &told);
+    let (late, ()) = futures_util::join!(ask(), beside);
+    assert_eq!(late.code(), "idempotency-unresolved");
+    let slow = "CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql
+        AS $$ BEGIN PERFORM pg_sleep(1.2); RETURN NEW; END $$;
+        CREATE TRIGGER nap BEFORE UPDATE ON idempotency_keys FOR EACH ROW
+        WHEN (OLD.unresolved = 'released') EXECUTE FUNCTION nap();";
+    database.execute(slow).await;
+    assert_eq!(ask().await.status.as_u16(), 503);
+    database
+        .execute("DROP TRIGGER nap ON idempotency_keys")
+        .await;
+    let released = ask().await;
+    assert_eq!(released.status.as_u16(), 201, "{}", released.body);
+    assert_eq!(marks(&database, "second").await, 1);
     database.discard().await;
 }
 
