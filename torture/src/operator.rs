@@ -2,6 +2,7 @@
 //! Uses the runtime's public door only.
 
 use std::collections::HashMap;
+use std::ops::AddAssign;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use idem_runtime::policy::Unresolved;
 use idem_runtime::{Backend, RecordedResponse, Verdict, settle as say, unresolved};
 
 use crate::Outcome;
-use crate::backends::Tables;
+use crate::backends::{self, Tables};
 use crate::plan::{Operation, Settler};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -18,8 +19,11 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 pub(crate) const WORDS: &str = "settled for ";
 const LIMIT: u32 = 10_000;
 
+/// By then a handler that has outlived its lease has ended.
+const PATIENCE: Duration = Duration::from_secs(3);
+
 /// What has happened of operations that may have to be settled, by scope and key.
-pub(crate) struct Books(HashMap<(String, String), (Arc<Operation>, bool)>);
+struct Books(HashMap<(String, String), (Arc<Operation>, bool)>);
 
 /// How many were.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,7 +33,7 @@ pub(crate) struct Settled {
 }
 
 impl Books {
-    pub(crate) fn of(operations: &[Arc<Operation>], tables: &Tables) -> Self {
+    fn of(operations: &[Arc<Operation>], tables: &Tables) -> Self {
         let held = operations
             .iter()
             .filter(|operation| operation.settler == Settler::Operator);
@@ -50,13 +54,29 @@ impl Books {
     }
 }
 
+impl AddAssign for Settled {
+    fn add_assign(&mut self, other: Self) {
+        self.completed += other.completed;
+        self.released += other.released;
+    }
+}
+
 /// Of what the table says is unresolved.
-pub(crate) async fn settle<C: Backend>(connection: &mut C, books: &Books) -> Outcome<Settled> {
+pub(crate) async fn settle<C: Backend>(
+    connection: &mut C,
+    backend: &dyn backends::Backend,
+    operations: &[Arc<Operation>],
+) -> Outcome<Settled> {
     let mut settled = Settled::default();
-    let all = unresolved(connection, LIMIT).await?;
+    let mut held = unresolved(connection, LIMIT).await?;
     // The others need nobody: a retry runs them again.
-    let held = all.iter().filter(|seen| seen.rule() == Unresolved::Hold);
-    for seen in held {
+    held.retain(|seen| seen.rule() == Unresolved::Hold && seen.unresolved_for() >= PATIENCE);
+    if held.is_empty() {
+        return Ok(settled);
+    }
+    // Read behind what is unresolved, or a run in between would not be in them.
+    let books = Books::of(operations, &Tables::read(backend).await?);
+    for seen in &held {
         let name = (
             seen.key().scope().to_owned(),
             seen.key().as_str().to_owned(),

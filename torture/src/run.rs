@@ -16,15 +16,16 @@ use crate::faults;
 use crate::ground::Ground;
 use crate::history::History;
 use crate::host;
-use crate::operator::{Books, Settled};
+use crate::operator::Settled;
 use crate::options::Options;
-use crate::plan::{Harm, Wishes, stream as random};
+use crate::plan::{Harm, Operation, Wishes, stream as random};
 use crate::report::Report;
 
 /// Longer than any handler and any lease.
 const QUIET: Duration = Duration::from_secs(6);
 /// For one operation to come to its end when nothing is wrong any more.
 const LAST_PATIENCE: Duration = Duration::from_secs(20);
+const OPERATOR_PAUSE: Duration = Duration::from_secs(1);
 const ASKED_AT_ONCE: usize = 24;
 /// What workers have open for a moment is nothing that is left.
 const LOOKS: u32 = 30;
@@ -135,12 +136,11 @@ async fn under_harm(ground: &Arc<Ground>, options: &Options, seed: u64, end: Ins
     everybody.join_all().await;
 }
 
-/// Everybody asks once more, until there is a last word; who knows how it ended says so before.
+/// Everybody asks once more, until there is a last word; who knows how it ended says so before,
+/// and comes back.
 async fn let_settle(ground: &Arc<Ground>, seed: u64) -> Outcome<Settled> {
     let operations = ground.history.record().operations;
-    let tables = Tables::read(&*ground.backend).await?;
-    let books = Books::of(&operations, &tables);
-    let settled = ground.backend.settle(&books).await?;
+    let mut settled = ground.backend.settle(&operations).await?;
     let requests = operations
         .iter()
         .enumerate()
@@ -148,8 +148,9 @@ async fn let_settle(ground: &Arc<Ground>, seed: u64) -> Outcome<Settled> {
             (0..operation.variants.len())
                 .map(move |variant| (place, Arc::clone(operation), variant))
         });
-    stream::iter(requests)
-        .for_each_concurrent(ASKED_AT_ONCE, |(place, operation, variant)| async move {
+    let asking = stream::iter(requests).for_each_concurrent(
+        ASKED_AT_ONCE,
+        |(place, operation, variant)| async move {
             let mut client = Client {
                 ground: Arc::clone(ground),
                 rng: random(seed, "afterwards", place as u64),
@@ -159,9 +160,25 @@ async fn let_settle(ground: &Arc<Ground>, seed: u64) -> Outcome<Settled> {
             };
             let until = Instant::now() + LAST_PATIENCE;
             client.pursue(&operation, place, variant, until).await;
-        })
-        .await;
+        },
+    );
+    tokio::select! {
+        () = asking => {}
+        failed = keep_settling(ground, &operations, &mut settled) => failed?,
+    }
     Ok(settled)
+}
+
+/// What was released may run, and fail again.
+async fn keep_settling(
+    ground: &Ground,
+    operations: &[Arc<Operation>],
+    settled: &mut Settled,
+) -> Outcome {
+    loop {
+        sleep(OPERATOR_PAUSE).await;
+        *settled += ground.backend.settle(operations).await?;
+    }
 }
 
 async fn read(ground: &Ground) -> Outcome<Tables> {

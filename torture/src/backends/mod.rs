@@ -6,14 +6,16 @@ mod sqlite;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
 use crate::Outcome;
 use crate::host::HostClock;
-use crate::operator::{Books, Settled};
+use crate::operator::Settled;
 use crate::options::Choice;
+use crate::plan::Operation;
 use crate::proxy::Proxy;
 
 /// One row of a query, as text.
@@ -42,8 +44,8 @@ pub(crate) trait Backend: Send + Sync {
     /// Transactions that somebody has open, and locks that somebody holds.
     fn left_open(&self) -> BoxFuture<'_, Outcome<Vec<String>>>;
 
-    /// Says how unresolved operations have ended, by the runtime's own door.
-    fn settle<'a>(&'a self, books: &'a Books) -> BoxFuture<'a, Outcome<Settled>>;
+    /// Says how unresolved ones of these operations have ended, by the runtime's own door.
+    fn settle<'a>(&'a self, operations: &'a [Arc<Operation>]) -> BoxFuture<'a, Outcome<Settled>>;
 
     /// Ends the server's process or one of its children by this signal, and returns when it is up again. False where
     /// there is no server.

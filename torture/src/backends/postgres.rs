@@ -1,6 +1,7 @@
 //! A database of a PostgreSQL server of our own, which is started again by itself whenever it ends.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use std::{env, fs, process};
 
@@ -14,7 +15,8 @@ use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 use super::{Backend, Row, Whom};
 use crate::Outcome;
 use crate::host::HostClock;
-use crate::operator::{self, Books, Settled};
+use crate::operator::{self, Settled};
+use crate::plan::Operation;
 use crate::proxy::Proxy;
 
 /// Any database of the server, by the name that `idem_tests` reads too.
@@ -186,10 +188,10 @@ impl Backend for Postgres {
         .boxed()
     }
 
-    fn settle<'a>(&'a self, books: &'a Books) -> BoxFuture<'a, Outcome<Settled>> {
+    fn settle<'a>(&'a self, operations: &'a [Arc<Operation>]) -> BoxFuture<'a, Outcome<Settled>> {
         async move {
             let mut connection = AsyncPgConnection::establish(&self.url).await?;
-            operator::settle(&mut connection, books).await
+            operator::settle(&mut connection, self, operations).await
         }
         .boxed()
     }

@@ -2,6 +2,7 @@
 //! the host, which we are on too.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
@@ -15,7 +16,8 @@ use futures_util::future::BoxFuture;
 use super::{Backend, Row, Whom};
 use crate::Outcome;
 use crate::host::HostClock;
-use crate::operator::{self, Books, Settled};
+use crate::operator::{self, Settled};
+use crate::plan::Operation;
 use crate::proxy::Proxy;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -116,12 +118,12 @@ impl Backend for Sqlite {
         .boxed()
     }
 
-    fn settle<'a>(&'a self, books: &'a Books) -> BoxFuture<'a, Outcome<Settled>> {
+    fn settle<'a>(&'a self, operations: &'a [Arc<Operation>]) -> BoxFuture<'a, Outcome<Settled>> {
         async move {
             let mut connection =
                 SyncConnectionWrapper::<SqliteConnection>::establish(&self.path()).await?;
             connection.batch_execute(&busy_timeout(PATIENCE)).await?;
-            operator::settle(&mut connection, books).await
+            operator::settle(&mut connection, self, operations).await
         }
         .boxed()
     }

@@ -10,6 +10,8 @@ const EXPECTED: [&str; 3] = [
     "idem-testapp/leased/steps.rs",
     "src/sync_connection_wrapper/mod.rs",
 ];
+/// What the test application says when it kills itself: the statement that it was at, with what is bound to it.
+const LAST_WORDS: &str = "killed at ";
 /// What keys and tenants begin with; a number is behind it.
 const NAMES: [&str; 2] = ["key-", "tenant-"];
 
@@ -42,5 +44,8 @@ fn is_of_a_client(line: &str) -> bool {
             behind.is_some_and(u8::is_ascii_digit)
         })
     };
+    if line.starts_with(LAST_WORDS) {
+        return false;
+    }
     line.contains(ACCOUNT) || NAMES.iter().any(is_named)
 }

@@ -210,7 +210,7 @@ fn something_of_a_client_in_a_log() {
     }
     let found = logs::check(0, "thread panicked at idem-runtime/src/run.rs:1:1");
     assert!(matches!(&found[..], [one] if one.kind == Kind::Panicked));
-    let fine = "panicked at tests/src/bin/idem-testapp/play.rs:9:9\nidempotency-key-reused, a tenant-less key-";
+    let fine = "killed at StartQuery { binds: [key-17] }\npanicked at tests/src/bin/idem-testapp/play.rs:9:9\nidempotency-key-reused, a tenant-less key-";
     assert!(logs::check(0, fine).is_empty());
 }
 
