@@ -11,8 +11,11 @@ use std::time::Duration;
 use fastrand::Rng;
 use idem_tests::{Connection, Request};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
+/// Between the beginnings of two operations, where the first one is over by then. A pace that is always the same keeps
+/// what is there at once the same.
+const TURN: Duration = Duration::from_millis(250);
 /// For one answer.
 const PATIENCE: Duration = Duration::from_secs(12);
 /// For an operation; then nobody comes back for it.
@@ -25,6 +28,18 @@ pub(crate) struct Field {
     pub(crate) apps: Vec<SocketAddr>,
     pub(crate) operations: AtomicU64,
     pub(crate) answers: Mutex<BTreeMap<String, u64>>,
+}
+
+impl Field {
+    /// All answers, and those that say that nothing can be done now.
+    pub(crate) fn refused(&self) -> (u64, u64) {
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = answers.iter().filter(|(end, _)| end.starts_with("503"));
+        (
+            answers.values().sum(),
+            refused.map(|(_, count)| count).sum(),
+        )
+    }
 }
 
 pub(crate) struct Client {
@@ -54,11 +69,14 @@ impl Client {
 
     /// Performs operations until then.
     pub(crate) async fn live(mut self, end: Instant) {
+        sleep(TURN.mul_f64(self.rng.f64())).await;
+        let mut turns = interval(TURN);
+        turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while Instant::now() < end {
+            turns.tick().await;
             self.count += 1;
             self.perform().await;
             self.field.operations.fetch_add(1, Ordering::Relaxed);
-            sleep(Duration::from_millis(self.rng.u64(5..80))).await;
         }
     }
 

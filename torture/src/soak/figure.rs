@@ -27,6 +27,8 @@ pub(crate) enum Kind {
     Garbage,
     /// How much is done in a second: it must not become less.
     Pace,
+    /// Of a hundred answers, those that say that nothing can be done now.
+    Refused,
     /// What must not be seen at all.
     Never,
     /// For people.
@@ -49,10 +51,12 @@ impl Kind {
             // What an allocator keeps in its arenas moves by a megabyte or so.
             Self::Memory => Bound::rise(0.05, MIB).and_per_day(256.0 * MIB),
             Self::Few => Bound::rise(0.10, 8.0),
-            Self::Many => Bound::rise(0.25, 50.0),
+            Self::Many => Bound::rise(0.5, 100.0),
             Self::Disk => Bound::rise(0.25, 2.0 * MIB),
             Self::Garbage => Bound::rise(1.0, 2_000.0),
             Self::Pace => Bound::Share(0.33),
+            // On SQLite there is one writer, and who waits for too long is refused.
+            Self::Refused => Bound::Most(10.0),
             Self::Never => Bound::Zero,
             Self::Shown => Bound::None,
         }

@@ -24,6 +24,8 @@ pub(crate) enum Bound {
     },
     /// Fall to no less than this share.
     Share(f64),
+    /// Be no more than this in the last quarter, however it began.
+    Most(f64),
     /// Be nothing but zero, from the beginning.
     Zero,
     /// Anything.
@@ -68,9 +70,23 @@ impl Bound {
         match self {
             Self::Rise { share, slack, .. } => Some(second * (1.0 + share) + slack),
             Self::Share(share) => Some(second * share),
+            Self::Most(most) => Some(most),
             Self::Zero => Some(0.0),
             Self::None => None,
         }
+    }
+}
+
+impl Course {
+    /// What a process may lose at each operation without being found out, where it performs so many in a run of so many
+    /// seconds. The medians stand for the middles of their quarters.
+    pub(crate) fn unseen(&self, bound: Bound, operations: f64, seconds: f64) -> Option<f64> {
+        let Bound::Rise { per_day, .. } = bound else {
+            return None;
+        };
+        let by_level = (bound.limit(self.second)? - self.second) / (operations / 2.0);
+        let by_slope = per_day.unwrap_or_default() / (operations / seconds * DAY);
+        Some(by_level.max(by_slope))
     }
 }
 
@@ -93,6 +109,7 @@ pub(crate) fn course(points: &[Point], bound: Bound) -> Option<Course> {
         (Bound::Rise { per_day: most, .. }, Some(limit)) => {
             last <= limit || most.is_some_and(|most| per_day <= most)
         }
+        (Bound::Most(_), Some(limit)) => last <= limit,
         (Bound::Share(_), Some(limit)) => last >= limit,
         (Bound::Zero, _) => points.iter().all(|point| point.value == 0.0),
         (Bound::None, _) | (_, None) => true,

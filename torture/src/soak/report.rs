@@ -27,6 +27,8 @@ struct Series {
 pub(crate) struct Report<'a> {
     pub(crate) backend: &'a str,
     pub(crate) samples: &'a Samples,
+    pub(crate) apps: usize,
+    pub(crate) length: Duration,
     pub(crate) operations: u64,
     pub(crate) answers: BTreeMap<String, u64>,
     /// What was there once nobody asked for anything.
@@ -110,6 +112,19 @@ impl Report<'_> {
         )?;
         for (series, course) in self.courses() {
             self.line(text, series, course)?;
+        }
+        for (series, course) in self.courses() {
+            if series.kind == Kind::Memory {
+                let operations = self.operations as f64 / self.apps as f64;
+                let seconds = self.length.as_secs_f64();
+                let unseen = course.unseen(series.kind.bound(), operations, seconds);
+                writeln!(
+                    text,
+                    "{}: a leak of {:.0} bytes at each operation would have been found",
+                    series.name,
+                    unseen.unwrap_or_default()
+                )?;
+            }
         }
         for figure in self.staying() {
             writeln!(text, "STAYS: {} {}", figure.value, figure.name)?;

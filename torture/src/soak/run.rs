@@ -67,17 +67,13 @@ async fn one(options: &Options, name: &'static str, samples: &mut Samples) -> Ou
     let settling = tokio::spawn(settle(Arc::clone(&backend)));
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut before = (begun, 0);
+    let mut before = Counts::of(&field);
     samples.turn_to(name);
     while Instant::now() < end {
         ticks.tick().await;
         let mut figures = look(&apps, &*backend).await?;
-        let now = (Instant::now(), field.operations.load(Ordering::Relaxed));
-        let seconds = (now.0 - before.0).as_secs_f64();
-        if now.1 > 0 && seconds > 0.1 {
-            let pace = (now.1 - before.1) as f64 / seconds;
-            figures.push(Figure::new("operations per second", Kind::Pace, pace));
-        }
+        let now = Counts::of(&field);
+        figures.extend(now.since(&before));
         before = now;
         samples.add(begun.elapsed(), &figures)?;
     }
@@ -88,6 +84,8 @@ async fn one(options: &Options, name: &'static str, samples: &mut Samples) -> Ou
     let report = Report {
         backend: name,
         samples,
+        apps: APPS,
+        length: options.duration(),
         operations: field.operations.load(Ordering::Relaxed),
         answers: field
             .answers
@@ -104,6 +102,37 @@ async fn one(options: &Options, name: &'static str, samples: &mut Samples) -> Ou
     }
     backend.discard().await?;
     Ok(failures)
+}
+
+/// What clients have had by a moment.
+struct Counts {
+    moment: Instant,
+    operations: u64,
+    answers: u64,
+    refused: u64,
+}
+
+impl Counts {
+    fn of(field: &Field) -> Self {
+        let (answers, refused) = field.refused();
+        Self {
+            moment: Instant::now(),
+            operations: field.operations.load(Ordering::Relaxed),
+            answers,
+            refused,
+        }
+    }
+
+    fn since(&self, earlier: &Self) -> Vec<Figure> {
+        let seconds = (self.moment - earlier.moment).as_secs_f64();
+        let pace = (self.operations - earlier.operations) as f64 / seconds.max(1.0);
+        let answers = (self.answers - earlier.answers).max(1) as f64;
+        let refused = (self.refused - earlier.refused) as f64 * 100.0 / answers;
+        vec![
+            Figure::new("operations per second", Kind::Pace, pace),
+            Figure::new("503 among 100 answers", Kind::Refused, refused),
+        ]
+    }
 }
 
 async fn start(options: &Options, backend: &dyn Backend) -> Outcome<Vec<App>> {
