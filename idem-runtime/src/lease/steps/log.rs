@@ -22,7 +22,8 @@ pub(super) fn line(name: &str, value: &impl Serialize) -> serde_json::Result<Str
         step: name.to_owned(),
         result: serde_json::value::to_raw_value(value)?,
     };
-    let mut line = serde_json::to_string(&finished)?;
+    // A value may hold JSON text as it came, and that has its line breaks between tokens, where a space says the same.
+    let mut line = serde_json::to_string(&finished)?.replace('\n', " ");
     line.push('\n');
     Ok(line)
 }
@@ -157,6 +158,17 @@ mod tests {
         let read: Vec<_> = finished(&line).collect();
         assert_eq!(read[0].step, "a\n\"b");
         assert_eq!(read[0].result.get(), r#""x\ny\u0000""#);
+    }
+
+    #[test]
+    fn a_result_that_is_json_text_of_many_lines_is_one_line() {
+        let text = "{\n  \"charge\": [\r\n 1.0 ]\n}";
+        let provider: Box<RawValue> = RawValue::from_string(text.to_owned()).unwrap();
+        let line = line("charge", &provider).unwrap();
+        assert_eq!(line.matches('\n').count(), 1);
+        let read: Vec<_> = finished(&line).collect();
+        assert_eq!(read[0].step, "charge");
+        assert_eq!(read[0].result.get(), text.replace('\n', " "));
     }
 
     #[test]
