@@ -17,7 +17,7 @@ pub(crate) struct Finished {
 }
 
 /// The line of a finished step.
-pub(super) fn line(name: &str, value: &impl Serialize) -> serde_json::Result<String> {
+pub(crate) fn line(name: &str, value: &impl Serialize) -> serde_json::Result<String> {
     let finished = Finished {
         step: name.to_owned(),
         result: serde_json::value::to_raw_value(value)?,
@@ -37,7 +37,7 @@ pub(crate) fn finished(text: &str) -> impl Iterator<Item = Finished> {
 }
 
 /// What a run has been told so far.
-pub(super) struct Log {
+pub(crate) struct Log {
     /// Finished by an earlier run, and not yet asked for by this one.
     ahead: VecDeque<Finished>,
     /// Finished, and asked for.
@@ -51,13 +51,13 @@ pub(super) struct Log {
 
 /// What a run that asks for a step is told.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(crate) enum Asked {
     Finished(String),
     New,
 }
 
 impl Log {
-    pub(super) fn read(text: &str) -> Self {
+    pub(crate) fn read(text: &str) -> Self {
         Self {
             ahead: finished(text).collect(),
             behind: Vec::new(),
@@ -67,7 +67,7 @@ impl Log {
         }
     }
 
-    pub(super) fn ask(&mut self, name: &str) -> Result<Asked, StepError> {
+    pub(crate) fn ask(&mut self, name: &str) -> Result<Asked, StepError> {
         if let Some(running) = &self.running {
             return Err(StepError::Overlapping {
                 step: name.to_owned(),
@@ -134,7 +134,7 @@ impl Log {
     }
 
     /// A step that an earlier run has finished and this one never asked for.
-    pub(super) fn left_out(&self) -> Option<&str> {
+    pub(crate) fn left_out(&self) -> Option<&str> {
         self.ahead.front().map(|finished| finished.step.as_str())
     }
 }
