@@ -19,17 +19,15 @@ mod signature;
 mod expand;
 mod fallback;
 
+mod protect;
+
 mod hint;
 mod problems;
 
 #[cfg(test)]
+mod fuzzing;
+#[cfg(test)]
 mod tests;
-
-use proc_macro2::{Span, TokenStream};
-use syn::{Item, ItemFn};
-
-use crate::handler::Handler;
-use crate::problems::Problems;
 
 /// Makes a handler of actix-web idempotent: within the retention window, for a given scope and key and a matching
 /// fingerprint, its effect occurs once, and its response is replayed byte for byte.
@@ -183,29 +181,5 @@ pub fn idempotent(
     attribute: proc_macro::TokenStream,
     item: proc_macro::TokenStream,
 ) -> proc_macro::TokenStream {
-    protect(attribute.into(), item.into()).into()
-}
-
-fn protect(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    let mut problems = Problems::default();
-    let args = args::parse(attribute, &mut problems);
-    let function: ItemFn = match syn::parse2(item.clone()) {
-        Ok(function) => function,
-        Err(error) => return fallback::item(&problems.and(not_a_function(error, &item)), &item),
-    };
-    match Handler::new(args, &function, problems) {
-        Ok(handler) => expand::expand(handler),
-        Err(error) => fallback::function(&error, function),
-    }
-}
-
-/// What is wrong with an item that is no function; if it is no item either, the parser's own words.
-fn not_a_function(error: syn::Error, item: &TokenStream) -> syn::Error {
-    match syn::parse2::<Item>(item.clone()) {
-        Ok(_) => syn::Error::new(
-            Span::call_site(),
-            "`#[idempotent]` protects a handler: put it on an `async fn` with a body",
-        ),
-        Err(_) => error,
-    }
+    protect::protect(attribute.into(), item.into()).into()
 }

@@ -30,7 +30,7 @@ fn expand(source: &str) -> syn::Result<File> {
             attributes.extend(below);
         }
     }
-    syn::parse2(crate::protect(attribute, file.to_token_stream()))
+    syn::parse2(crate::protect::protect(attribute, file.to_token_stream()))
 }
 
 fn attributes_of(item: &mut Item) -> Option<&mut Vec<Attribute>> {

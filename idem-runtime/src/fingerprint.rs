@@ -129,6 +129,10 @@ impl MediaType {
             return Self::Json(essence);
         }
         match mime.get_param(mime::CHARSET) {
+            // A charset that only quotes could hold would read like something else without them.
+            Some(charset) if !charset.as_str().bytes().all(in_charset) => {
+                Self::Other(value.as_bytes().to_vec())
+            }
             Some(charset) => Self::Other(
                 format!("{essence};charset={charset}")
                     .to_ascii_lowercase()
@@ -137,6 +141,10 @@ impl MediaType {
             None => Self::Other(essence.into()),
         }
     }
+}
+
+fn in_charset(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-_.+".contains(&byte)
 }
 
 /// All Content-Encoding lines; empty where nothing encodes the body.
@@ -269,6 +277,11 @@ mod tests {
         assert_eq!(
             print("text/plain; charset=UTF-8", "a"),
             print("text/plain;charset=utf-8", "a")
+        );
+        // The second is no media type, and stands for itself.
+        assert_ne!(
+            print("text/plain;charset=\"a;b\"", "a"),
+            print("text/plain;charset=a;b", "a")
         );
     }
 

@@ -138,7 +138,7 @@
 #[doc(hidden)]
 pub mod private;
 
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
 

@@ -35,18 +35,15 @@ pub(crate) fn run_each(seconds: u32, only: Option<&str>, optional: bool) -> Outc
     }
     let targets = targets(only)?;
     for target in &targets {
-        let corpus = format!("fuzz/corpus/{target}");
-        fs::create_dir_all(workspace().join(&corpus))?;
-        let seeds = format!("fuzz/seeds/{target}");
+        // What is found goes to the first.
+        let [found, corpus, seeds] =
+            ["found", "corpus", "seeds"].map(|kind| format!("fuzz/{kind}/{target}"));
+        fs::create_dir_all(workspace().join(&found))?;
         let time = format!("-max_total_time={seconds}");
-        run(fuzz(&["run", target, &corpus, &seeds]).args([
-            "--",
-            &time,
-            LARGEST,
-            "-timeout=10",
-            "-rss_limit_mb=2048",
-            "-print_final_stats=1",
-        ]))?;
+        let mut fuzz = fuzz(&["run", target, &found, &corpus, &seeds]);
+        fuzz.args(["--", &time, LARGEST, "-timeout=10", "-rss_limit_mb=2048"]);
+        fuzz.args(dictionary(target).map(|path| format!("-dict={path}")));
+        run(fuzz.arg("-print_final_stats=1"))?;
     }
     println!(
         "xtask: {} targets, {seconds} s each: nothing found",
@@ -71,6 +68,12 @@ fn targets(only: Option<&str>) -> Outcome<Vec<String>> {
         return Err(format!("there is no target {}", only.unwrap_or_default()).into());
     }
     Ok(names)
+}
+
+/// The words that help, where there are some.
+fn dictionary(target: &str) -> Option<String> {
+    let path = format!("fuzz/dictionaries/{target}.dict");
+    workspace().join(&path).exists().then_some(path)
 }
 
 fn fuzz(arguments: &[&str]) -> Command {

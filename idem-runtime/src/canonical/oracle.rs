@@ -1,9 +1,10 @@
 //! What the canonical form is held against, slow and obvious: a tree whose objects are maps and whose
 //! tokens are source text, so that two bodies are the same exactly if their trees are.
 //!
-//! Shares no code with what it judges.
+//! Shares no code with what it judges, and decodes by itself.
 
 use std::collections::BTreeMap;
+use std::str::Chars;
 
 /// Equality is the specification: members without order, everything else as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,5 +144,36 @@ impl Reader<'_> {
 
 /// The string that a token stands for.
 pub(super) fn decoded(token: &str) -> Option<String> {
-    serde_json::from_str(token).ok()
+    let inner = token.strip_prefix('"')?.strip_suffix('"')?;
+    let mut rest = inner.chars();
+    // UTF-16 is what the escapes are of.
+    let mut units = Vec::new();
+    while let Some(c) = rest.next() {
+        match c {
+            '"' | ..' ' => return None,
+            '\\' => units.push(unit(&mut rest)?),
+            _ => units.extend_from_slice(c.encode_utf16(&mut [0; 2])),
+        }
+    }
+    String::from_utf16(&units).ok()
+}
+
+/// What comes behind a backslash.
+fn unit(rest: &mut Chars<'_>) -> Option<u16> {
+    Some(match rest.next()? {
+        c @ ('"' | '\\' | '/') => c as u16,
+        'b' => 8,
+        't' => 9,
+        'n' => 10,
+        'f' => 12,
+        'r' => 13,
+        'u' => {
+            let mut unit = 0;
+            for _ in 0..4 {
+                unit = unit * 16 + u16::try_from(rest.next()?.to_digit(16)?).ok()?;
+            }
+            unit
+        }
+        _ => return None,
+    })
 }

@@ -114,7 +114,7 @@ impl KeptRequest {
         &self.body
     }
 
-    /// Reads what [`write`] has written.
+    /// Reads what [`written`] has written.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let end = bytes.windows(2).position(|pair| pair == b"\n\n")?;
         let (head, body) = (bytes.get(..end)?, bytes.get(end + 2..)?);
@@ -157,28 +157,63 @@ fn cut<'a>(bytes: &'a [u8], separator: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     Some((bytes.get(..at)?, bytes.get(at + separator.len()..)?))
 }
 
-/// The request of this operation: method and path, the headers that are kept, an empty line, the body.
+/// The request of this operation, with the headers that are kept.
 pub(super) fn write<C>(operation: &Operation<C>) -> Bytes {
     let request = &operation.request;
     let kept = &operation.settings.kept_headers;
-    let mut bytes = Vec::with_capacity(512 + operation.body.len());
-    let target = request
-        .uri()
-        .path_and_query()
-        .map_or("/", |target| target.as_str());
-    bytes.extend_from_slice(request.method().as_str().as_bytes());
+    let headers = request.headers().iter();
+    written(
+        request.method(),
+        request.uri(),
+        headers.filter(|(name, _)| kept.contains(name)),
+        &operation.body,
+    )
+}
+
+/// Method and path, the headers, an empty line, the body.
+pub(crate) fn written<'a>(
+    method: &Method,
+    uri: &Uri,
+    headers: impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)>,
+    body: &[u8],
+) -> Bytes {
+    let mut bytes = Vec::with_capacity(512 + body.len());
+    // A client may name the host here, and no path behind it: only the displayed form begins with one.
+    let target = uri.path_and_query().map(ToString::to_string);
+    bytes.extend_from_slice(method.as_str().as_bytes());
     bytes.push(b' ');
-    bytes.extend_from_slice(target.as_bytes());
+    bytes.extend_from_slice(target.as_deref().unwrap_or("/").as_bytes());
     bytes.push(b'\n');
-    for (name, value) in request.headers() {
-        if kept.contains(name) {
-            bytes.extend_from_slice(name.as_str().as_bytes());
-            bytes.extend_from_slice(b": ");
-            bytes.extend_from_slice(value.as_bytes());
-            bytes.push(b'\n');
-        }
+    for (name, value) in headers {
+        bytes.extend_from_slice(name.as_str().as_bytes());
+        bytes.extend_from_slice(b": ");
+        bytes.extend_from_slice(value.as_bytes());
+        bytes.push(b'\n');
     }
     bytes.push(b'\n');
-    bytes.extend_from_slice(&operation.body);
+    bytes.extend_from_slice(body);
     bytes.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_of_target_is_kept_as_one_that_can_be_read() {
+        for (target, kept) in [
+            ("/orders?x=1", "/orders?x=1"),
+            ("http://shop.example/orders", "/orders"),
+            ("http://shop.example?x=1", "/?x=1"),
+            ("http://shop.example", "/"),
+        ] {
+            let uri: Uri = target.parse().unwrap();
+            let written = written(&Method::POST, &uri, std::iter::empty(), b"body");
+            let read = KeptRequest::read(&written).unwrap_or_else(|| panic!("{target}"));
+            assert_eq!(
+                (read.uri(), read.body()),
+                (&kept.parse().unwrap(), &b"body"[..])
+            );
+        }
+    }
 }

@@ -40,6 +40,11 @@ pub use steps::StepError;
 #[cfg(not(feature = "postgres"))]
 pub use steps::Steps;
 pub(crate) use steps::{Finished, finished};
+#[cfg(any(test, fuzzing))]
+pub(crate) use {
+    kept::written,
+    steps::{Asked, Log, line},
+};
 
 #[doc = include_str!("steps/steps.md")]
 ///

@@ -17,7 +17,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use error::StepError;
-pub(crate) use log::{Finished, finished};
+#[cfg(any(test, fuzzing))]
+pub(crate) use log::line;
+pub(crate) use log::{Asked, Finished, Log, finished};
 
 use super::holding::{Holding, Watched, Word};
 use super::insist::insist;
@@ -28,7 +30,6 @@ use crate::problem::{Problem, ProblemError};
 use crate::reach::Reach;
 use crate::store::Backend;
 use crate::store::lease::{self, Held};
-use log::{Asked, Log};
 
 #[doc = include_str!("steps/steps.md")]
 pub struct Steps<C>(Rc<Inner<C>>);

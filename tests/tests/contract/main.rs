@@ -10,6 +10,7 @@ mod fingerprint;
 mod hostile;
 mod keys;
 mod lease;
+mod logging;
 mod operating;
 mod prune;
 mod prune_scale;

@@ -17,12 +17,13 @@ pub(crate) struct Finished {
 }
 
 /// The line of a finished step.
-pub(super) fn line(name: &str, value: &impl Serialize) -> serde_json::Result<String> {
+pub(crate) fn line(name: &str, value: &impl Serialize) -> serde_json::Result<String> {
     let finished = Finished {
         step: name.to_owned(),
         result: serde_json::value::to_raw_value(value)?,
     };
-    let mut line = serde_json::to_string(&finished)?;
+    // A value may hold JSON text as it came, and that has its line breaks between tokens, where a space says the same.
+    let mut line = serde_json::to_string(&finished)?.replace('\n', " ");
     line.push('\n');
     Ok(line)
 }
@@ -36,7 +37,7 @@ pub(crate) fn finished(text: &str) -> impl Iterator<Item = Finished> {
 }
 
 /// What a run has been told so far.
-pub(super) struct Log {
+pub(crate) struct Log {
     /// Finished by an earlier run, and not yet asked for by this one.
     ahead: VecDeque<Finished>,
     /// Finished, and asked for.
@@ -50,13 +51,13 @@ pub(super) struct Log {
 
 /// What a run that asks for a step is told.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(crate) enum Asked {
     Finished(String),
     New,
 }
 
 impl Log {
-    pub(super) fn read(text: &str) -> Self {
+    pub(crate) fn read(text: &str) -> Self {
         Self {
             ahead: finished(text).collect(),
             behind: Vec::new(),
@@ -66,7 +67,7 @@ impl Log {
         }
     }
 
-    pub(super) fn ask(&mut self, name: &str) -> Result<Asked, StepError> {
+    pub(crate) fn ask(&mut self, name: &str) -> Result<Asked, StepError> {
         if let Some(running) = &self.running {
             return Err(StepError::Overlapping {
                 step: name.to_owned(),
@@ -133,7 +134,7 @@ impl Log {
     }
 
     /// A step that an earlier run has finished and this one never asked for.
-    pub(super) fn left_out(&self) -> Option<&str> {
+    pub(crate) fn left_out(&self) -> Option<&str> {
         self.ahead.front().map(|finished| finished.step.as_str())
     }
 }
@@ -157,6 +158,17 @@ mod tests {
         let read: Vec<_> = finished(&line).collect();
         assert_eq!(read[0].step, "a\n\"b");
         assert_eq!(read[0].result.get(), r#""x\ny\u0000""#);
+    }
+
+    #[test]
+    fn a_result_that_is_json_text_of_many_lines_is_one_line() {
+        let text = "{\n  \"charge\": [\r\n 1.0 ]\n}";
+        let provider: Box<RawValue> = RawValue::from_string(text.to_owned()).unwrap();
+        let line = line("charge", &provider).unwrap();
+        assert_eq!(line.matches('\n').count(), 1);
+        let read: Vec<_> = finished(&line).collect();
+        assert_eq!(read[0].step, "charge");
+        assert_eq!(read[0].result.get(), text.replace('\n', " "));
     }
 
     #[test]

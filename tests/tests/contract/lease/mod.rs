@@ -19,13 +19,13 @@ mod wire;
 use idem_tests::{App, Launch, Request, Response, Stage, until};
 use serde_json::{Value, json};
 
-const HOLD: &str = "/hold/script";
+pub(crate) const HOLD: &str = "/hold/script";
 const RERUN: &str = "/rerun/script";
-const STEPS: &str = "/steps/script";
-const BACKGROUND: &str = "/background/script";
+pub(crate) const STEPS: &str = "/steps/script";
+pub(crate) const BACKGROUND: &str = "/background/script";
 
 /// A script of three steps: an outside call, database work, an outside call.
-fn stepping(label: &str) -> Value {
+pub(crate) fn stepping(label: &str) -> Value {
     json!({ "label": label, "status": 201, "body": "done", "steps": [
         { "name": "charge", "kind": "call" },
         { "name": "order", "kind": "transaction" },
@@ -34,7 +34,7 @@ fn stepping(label: &str) -> Value {
 }
 
 /// [`stepping`], where the step of this number has these members too.
-fn stepping_with(label: &str, step: usize, members: &Value) -> Value {
+pub(crate) fn stepping_with(label: &str, step: usize, members: &Value) -> Value {
     let mut script = stepping(label);
     let steps = &mut script["steps"];
     steps[step] = with(&steps[step], members);
@@ -42,12 +42,12 @@ fn stepping_with(label: &str, step: usize, members: &Value) -> Value {
 }
 
 /// [`stepping`], where the step of this number waits at a gate of the label's name.
-fn stepping_gated(label: &str, step: usize) -> Value {
+pub(crate) fn stepping_gated(label: &str, step: usize) -> Value {
     stepping_with(label, step, &json!({ "gate": label }))
 }
 
 /// The object with these members besides.
-fn with(object: &Value, members: &Value) -> Value {
+pub(crate) fn with(object: &Value, members: &Value) -> Value {
     let mut object = object.clone();
     for (name, value) in members.as_object().unwrap() {
         object[name] = value.clone();
@@ -61,13 +61,13 @@ fn without_heartbeat(script: &Value) -> Value {
 }
 
 /// The application with one of its workers, which looks often.
-fn with_worker(stage: &Stage, worker: &str) -> Launch {
+pub(crate) fn with_worker(stage: &Stage, worker: &str) -> Launch {
     let launch = stage.app().argument(worker);
     launch.argument("--worker-interval-ms").argument("50")
 }
 
 /// Asks a process that is killed at the gate: the operation stays claimed, and nobody works on it.
-async fn strand(stage: &Stage, request: &Request, gate: &str) {
+pub(crate) async fn strand(stage: &Stage, request: &Request, gate: &str) {
     let victim = stage.start().await;
     let asked = victim.send_in_background(request);
     victim.reached(gate, 1).await;
