@@ -62,12 +62,17 @@ fn check_effects(
         findings.add(kind, story, detail);
     } else if ended_by_itself(story, index) && count < variant.effects * least_runs(story, index) {
         findings.add(Kind::Lost, story, detail);
-    } else if variant.has_effects_first && is_called(story, variant) && count < variant.effects {
-        findings.add(Kind::Torn, story, detail);
-    } else if variant.is_atomic && variant.effects > 0 && count % variant.effects != 0 {
+    } else if is_torn(story, variant, count) {
         findings.add(Kind::Torn, story, detail);
     }
     count > 0
+}
+
+/// Whether some effects are there without what comes with them.
+fn is_torn(story: &Story<'_>, variant: &Variant, count: u64) -> bool {
+    let is_cut_short = count < variant.effects && is_called(story, variant);
+    let is_in_parts = variant.effects > 0 && !count.is_multiple_of(variant.effects);
+    variant.has_effects_first && is_cut_short || variant.is_atomic && is_in_parts
 }
 
 /// Who says that it has happened has seen it: the reconciler its calls, the operator anything of it.
