@@ -171,6 +171,7 @@ mod key;
 mod scope;
 
 pub mod migrations;
+pub mod outbox;
 pub mod policy;
 pub mod pool;
 pub mod problem;
