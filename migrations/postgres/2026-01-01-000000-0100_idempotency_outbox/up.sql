@@ -23,14 +23,14 @@ CREATE TABLE idempotency_outbox (
     expires_at   timestamptz
 );
 
--- What is still to be sent, in its order, and the order within one ordering key.
-CREATE INDEX idempotency_outbox_unsent ON idempotency_outbox (position)
-    WHERE sent_at IS NULL AND dead_at IS NULL;
+-- What is still to be sent: without an ordering key, and of each ordering key in its order.
+CREATE INDEX idempotency_outbox_loose ON idempotency_outbox (available_at)
+    WHERE sent_at IS NULL AND dead_at IS NULL AND ordering_key IS NULL;
 CREATE INDEX idempotency_outbox_streams ON idempotency_outbox (ordering_key, position)
-    WHERE sent_at IS NULL AND dead_at IS NULL;
--- When the next one is due.
-CREATE INDEX idempotency_outbox_available_at ON idempotency_outbox (available_at)
-    WHERE sent_at IS NULL AND dead_at IS NULL;
+    WHERE sent_at IS NULL AND dead_at IS NULL AND ordering_key IS NOT NULL;
+-- When the next one of these is due.
+CREATE INDEX idempotency_outbox_ordered ON idempotency_outbox (available_at)
+    WHERE sent_at IS NULL AND dead_at IS NULL AND ordering_key IS NOT NULL;
 -- For pruning, and for people.
 CREATE INDEX idempotency_outbox_expires_at ON idempotency_outbox (expires_at) WHERE sent_at IS NOT NULL;
 CREATE INDEX idempotency_outbox_dead ON idempotency_outbox (position) WHERE dead_at IS NOT NULL;

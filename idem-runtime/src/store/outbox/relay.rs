@@ -8,7 +8,12 @@ use diesel::QueryResult;
 use uuid::Uuid;
 
 use super::{Queue, TakenRow};
-use crate::store::statement::{BacklogQuery, DueQuery, Piece, Statement, TakenQuery, statement};
+use crate::store::statement::{
+    BacklogQuery, DueQuery, LookQuery, Piece, Statement, TakenQuery, statement,
+};
+
+/// Ordering keys that are looked at in one go, for each message that may be taken.
+const LOOKED_AT: u32 = 4;
 
 /// How much a relay takes at once.
 #[derive(Debug, Clone, Copy)]
@@ -29,25 +34,87 @@ pub(crate) struct Taken {
     pub(crate) length: Duration,
 }
 
-/// Takes messages that are due: such as are in no order, and the first ones of each order.
+/// How far a relay has come among the ordering keys, in their alphabetical order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Reached(String);
+
+/// The heads of orders: the first message of each that is neither sent nor dead.
+#[derive(Debug)]
+pub(crate) struct Heads {
+    /// Those that are due.
+    positions: Vec<i64>,
+    /// Where the next look goes on; `None` behind the last ordering key.
+    pub(crate) reached: Option<Reached>,
+}
+
+/// Looks for heads that are due, from one ordering key on, and no further than a bounded number of them: how
+/// much is waiting behind a head does not count.
+pub(crate) async fn look<C: Queue>(
+    connection: &mut C,
+    Reached(reached): &Reached,
+    bounds: Bounds,
+) -> QueryResult<Heads> {
+    let few = bounds.messages.saturating_mul(LOOKED_AT);
+    let look = statement![
+        "WITH RECURSIVE keys (ordering_key, number) AS (\
+         SELECT min(ordering_key), 1 FROM idempotency_outbox WHERE sent_at IS NULL \
+         AND dead_at IS NULL AND ordering_key > ",
+        Piece::Text(reached.as_str().into()),
+        " UNION ALL SELECT (SELECT min(following.ordering_key) FROM idempotency_outbox AS following \
+         WHERE following.sent_at IS NULL AND following.dead_at IS NULL \
+         AND following.ordering_key > keys.ordering_key), number + 1 \
+         FROM keys WHERE keys.ordering_key IS NOT NULL AND number < ",
+        Piece::Number(few.into()),
+        "), firsts AS (SELECT keys.ordering_key, (SELECT min(waiting.position) \
+         FROM idempotency_outbox AS waiting WHERE waiting.ordering_key = keys.ordering_key \
+         AND waiting.sent_at IS NULL AND waiting.dead_at IS NULL) AS position \
+         FROM keys WHERE keys.ordering_key IS NOT NULL) \
+         SELECT firsts.ordering_key, firsts.position, (SELECT head.available_at <= ",
+        Piece::Started,
+        " FROM idempotency_outbox AS head WHERE head.position = firsts.position) \
+         FROM firsts ORDER BY firsts.ordering_key",
+    ];
+    let rows = C::look(connection, LookQuery(look)).await?;
+    let mut all = rows.len() < few as usize;
+    let (mut positions, mut last) = (Vec::new(), None);
+    for (key, position, is_due) in rows {
+        if positions.len() == bounds.messages as usize {
+            all = false;
+            break;
+        }
+        if is_due {
+            positions.push(position);
+        }
+        last = Some(Reached(key));
+    }
+    let reached = if all { None } else { last };
+    Ok(Heads { positions, reached })
+}
+
+/// Takes messages that are due: such as are in no order, and these heads with those behind them.
 ///
-/// An order is only ever taken through its head, the first message of it that is neither sent nor dead,
-/// and whoever takes the head has its row locked. Behind it come those that follow it and are due, up to
-/// the first that is not. Two relays therefore never have the same order, or parts of it.
+/// An order is only ever taken through its head, and whoever takes the head has its row locked. Behind it
+/// come those that follow it and are due, up to the first that is not. Two relays therefore never have the
+/// same order, or parts of it. A head that was seen stays one until it is sent or dead.
 pub(crate) async fn take<C: Queue>(
     connection: &mut C,
     taken: &Taken,
     bounds: Bounds,
+    seen: &Heads,
 ) -> QueryResult<Vec<TakenRow>> {
-    let heads = statement![
-        "SELECT position, ordering_key FROM idempotency_outbox AS head \
-         WHERE sent_at IS NULL AND dead_at IS NULL AND available_at <= ",
-        Piece::Now,
-        " AND NOT EXISTS (SELECT 1 FROM idempotency_outbox AS earlier \
-         WHERE earlier.ordering_key = head.ordering_key AND earlier.position < head.position \
-         AND earlier.sent_at IS NULL AND earlier.dead_at IS NULL) \
-         ORDER BY position LIMIT ",
+    let loose = statement![
+        "SELECT position FROM idempotency_outbox WHERE sent_at IS NULL AND dead_at IS NULL \
+         AND ordering_key IS NULL AND available_at <= ",
+        Piece::Started,
+        " ORDER BY available_at LIMIT ",
         Piece::Number(bounds.messages.into()),
+        Piece::SkipLocked,
+    ];
+    let heads = statement![
+        "SELECT position, ordering_key FROM idempotency_outbox WHERE position",
+        Piece::OneOf(statement![Piece::numbers(&seen.positions)]),
+        " AND sent_at IS NULL AND dead_at IS NULL AND available_at <= ",
+        Piece::Now,
         Piece::SkipLocked,
     ];
     let few = statement![
@@ -64,16 +131,18 @@ pub(crate) async fn take<C: Queue>(
         Piece::Now,
     ];
     let take = statement![
-        "WITH heads AS (",
+        "WITH loose AS (",
+        loose,
+        "), heads AS (",
         heads,
         "), streams AS (SELECT ordering_key, position AS head, (SELECT max(position) FROM (",
         few,
-        ") AS fewer) AS newest FROM heads WHERE ordering_key IS NOT NULL), \
+        ") AS fewer) AS newest FROM heads), \
          runs AS (SELECT ordering_key, head, coalesce((",
         first_closed,
         "), newest + 1) AS behind FROM streams), \
          candidates AS (SELECT position, length(payload) AS size FROM idempotency_outbox \
-         WHERE position IN (SELECT position FROM heads) \
+         WHERE position IN (SELECT position FROM loose) \
          UNION SELECT message.position, length(message.payload) FROM runs \
          JOIN idempotency_outbox AS message ON message.ordering_key = runs.ordering_key \
          AND message.position >= runs.head AND message.position < runs.behind \
@@ -104,15 +173,26 @@ pub(crate) async fn take<C: Queue>(
 
 /// Whether anything is due, and in how many milliseconds the next one is.
 pub(crate) async fn due<C: Queue>(connection: &mut C) -> QueryResult<(bool, Option<i64>)> {
+    let next = statement![
+        "SELECT min(available_at) AS due FROM idempotency_outbox \
+         WHERE sent_at IS NULL AND dead_at IS NULL AND ordering_key IS NULL AND available_at > ",
+        Piece::Started,
+        " UNION ALL SELECT min(available_at) FROM idempotency_outbox \
+         WHERE sent_at IS NULL AND dead_at IS NULL AND ordering_key IS NOT NULL AND available_at > ",
+        Piece::Started,
+    ];
     let due = statement![
-        "SELECT EXISTS(SELECT 1 FROM idempotency_outbox \
-         WHERE sent_at IS NULL AND dead_at IS NULL AND available_at <= ",
+        "SELECT EXISTS(SELECT 1 FROM idempotency_outbox WHERE sent_at IS NULL \
+         AND dead_at IS NULL AND ordering_key IS NULL AND available_at <= ",
+        Piece::Started,
+        ") OR EXISTS(SELECT 1 FROM idempotency_outbox WHERE sent_at IS NULL \
+         AND dead_at IS NULL AND ordering_key IS NOT NULL AND available_at <= ",
         Piece::Started,
         "), (SELECT -",
-        Piece::Since("min(available_at)"),
-        " FROM idempotency_outbox WHERE sent_at IS NULL AND dead_at IS NULL AND available_at > ",
-        Piece::Started,
-        ")",
+        Piece::Since("min(due)"),
+        " FROM (",
+        next,
+        ") AS next)",
     ];
     let mut found = C::due(connection, DueQuery(due)).await?;
     Ok(found.pop().unwrap_or_default())
