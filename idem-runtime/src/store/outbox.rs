@@ -15,11 +15,12 @@ use uuid::Uuid;
 
 use super::lease::Leases;
 use super::statement::{
-    BacklogQuery, DeadQuery, DueQuery, Piece, Statement, TakenQuery, statement,
+    BacklogQuery, DeadQuery, DueQuery, LookQuery, Piece, Statement, TakenQuery, statement,
 };
 
 pub(crate) use relay::{
-    Bounds, Taken, backlog, due, give_back, give_up, prune, put_off, sent, take,
+    Bounds, Heads, Reached, Taken, backlog, due, give_back, give_up, look, prune, put_off, sent,
+    take,
 };
 
 /// What the outbox asks of a backend.
@@ -34,6 +35,11 @@ pub trait Queue: Leases {
         lock: Option<i64>,
         insert: Statement,
     ) -> impl Future<Output = QueryResult<usize>>;
+
+    fn look(
+        connection: &mut Self,
+        query: LookQuery,
+    ) -> impl Future<Output = QueryResult<Vec<(String, i64, bool)>>>;
 
     fn take(
         connection: &mut Self,

@@ -247,6 +247,8 @@ query!(UnresolvedQuery: (
     BigInt,
 ));
 
+query!(LookQuery: (Text, BigInt, Bool));
+
 query!(TakenQuery: (
     BigInt,
     Binary,

@@ -25,7 +25,7 @@ use super::Publisher;
 use crate::operation::Chain;
 use crate::pool::{ConnectionPool, LendError, Loan};
 use crate::store::Backend;
-use crate::store::outbox::{self, Bounds, Taken, TakenRow};
+use crate::store::outbox::{self, Bounds, Reached, Taken, TakenRow};
 use crate::workers::{Worker, spread};
 use builder::Settings;
 
@@ -82,6 +82,34 @@ impl<C, P> fmt::Debug for OutboxRelay<C, P> {
         f.debug_struct("OutboxRelay")
             .field("settings", &self.settings)
             .finish_non_exhaustive()
+    }
+}
+
+/// One way through all ordering keys, look by look.
+struct Round {
+    reached: Reached,
+    /// Whether nothing has been found on the way.
+    is_idle: bool,
+}
+
+impl Round {
+    fn new() -> Self {
+        Self {
+            reached: Reached::default(),
+            is_idle: true,
+        }
+    }
+
+    /// One more look; whether it was the last one of a round that has found nothing.
+    fn goes_on(&mut self, is_idle: bool, reached: Option<Reached>) -> bool {
+        self.is_idle &= is_idle;
+        match reached {
+            Some(reached) => {
+                self.reached = reached;
+                false
+            }
+            None => std::mem::replace(self, Self::new()).is_idle,
+        }
     }
 }
 
@@ -143,8 +171,9 @@ impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
     }
 
     async fn take_turns(&self, woken: &Notify, mut stopped: watch::Receiver<bool>) {
+        let mut round = Round::new();
         while !*stopped.borrow() {
-            let pause = match self.turn(&stopped).await {
+            let pause = match self.turn(&mut round, &stopped).await {
                 Ok(None) => continue,
                 Ok(Some(pause)) => pause,
                 Err(error) => {
@@ -167,24 +196,38 @@ impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
 
     /// Takes messages and has them published; or says how long there will be nothing to do, unless somebody
     /// queues something.
-    async fn turn(&self, stopped: &watch::Receiver<bool>) -> Result<Option<Duration>, RelayError> {
+    async fn turn(
+        &self,
+        round: &mut Round,
+        stopped: &watch::Receiver<bool>,
+    ) -> Result<Option<Duration>, RelayError> {
         let mut connection = self.lend().await?;
-        let hand = self.take(&mut connection).await?;
-        if hand.rows.is_empty() {
-            let (_, next) = outbox::due(&mut **connection).await?;
-            let next = next.and_then(|next| u64::try_from(next).ok());
-            let poll = spread(self.settings.poll);
-            // Not before it is due: the numbers are whole milliseconds.
-            return Ok(Some(
-                next.map_or(poll, |next| poll.min(Duration::from_millis(next + 1))),
-            ));
+        // Whoever would write has to wait for others, and they for him.
+        if !C::ONE_WRITER || outbox::due(&mut **connection).await?.0 {
+            let (hand, reached) = self.take(&mut connection, &round.reached).await?;
+            let is_over = round.goes_on(hand.rows.is_empty(), reached);
+            if !hand.rows.is_empty() {
+                drop(connection);
+                publish::publish(self, hand, stopped).await;
+                return Ok(None);
+            }
+            if !is_over {
+                return Ok(None);
+            }
         }
-        drop(connection);
-        publish::publish(self, hand, stopped).await;
-        Ok(None)
+        let (_, next) = outbox::due(&mut **connection).await?;
+        let next = next.and_then(|next| u64::try_from(next).ok());
+        let poll = spread(self.settings.poll);
+        // Not before it is due: the numbers are whole milliseconds.
+        let pause = next.map_or(poll, |next| poll.min(Duration::from_millis(next + 1)));
+        Ok(Some(pause))
     }
 
-    async fn take(&self, connection: &mut Loan<C>) -> QueryResult<Hand> {
+    async fn take(
+        &self,
+        connection: &mut Loan<C>,
+        reached: &Reached,
+    ) -> QueryResult<(Hand, Option<Reached>)> {
         let taken = Taken {
             owner: Uuid::new_v4(),
             length: self.settings.claim_for,
@@ -195,13 +238,10 @@ impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
             in_order: self.settings.in_order(),
             bytes: self.settings.bytes(),
         };
-        // Whoever would write has to wait for others, and they for him.
-        let rows = if C::ONE_WRITER && !outbox::due(&mut ***connection).await?.0 {
-            Vec::new()
-        } else {
-            outbox::take(&mut ***connection, &taken, bounds).await?
-        };
-        Ok(Hand { taken, until, rows })
+        let connection = &mut ***connection;
+        let heads = outbox::look(connection, reached, bounds).await?;
+        let rows = outbox::take(connection, &taken, bounds, &heads).await?;
+        Ok((Hand { taken, until, rows }, heads.reached))
     }
 
     async fn lend(&self) -> Result<Loan<C>, RelayError> {

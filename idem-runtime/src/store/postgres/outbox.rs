@@ -11,7 +11,9 @@ use futures_util::{StreamExt, try_join};
 
 use super::lease::asked;
 use crate::store::outbox::{DeadRow, Queue, TakenRow};
-use crate::store::statement::{BacklogQuery, DeadQuery, DueQuery, Statement, TakenQuery};
+use crate::store::statement::{
+    BacklogQuery, DeadQuery, DueQuery, LookQuery, Statement, TakenQuery,
+};
 use crate::transaction::postgres as transaction;
 
 impl Queue for AsyncPgConnection {
@@ -34,6 +36,16 @@ impl Queue for AsyncPgConnection {
         };
         let insert = async { insert.execute(&mut &*shared).await };
         try_join!(lock, insert).map(|(_, inserted)| inserted)
+    }
+
+    async fn look(
+        connection: &mut Self,
+        query: LookQuery,
+    ) -> QueryResult<Vec<(String, i64, bool)>> {
+        asked(connection, async |connection| {
+            query.get_results(connection).await
+        })
+        .await
     }
 
     async fn take(connection: &mut Self, query: TakenQuery) -> QueryResult<Vec<TakenRow>> {

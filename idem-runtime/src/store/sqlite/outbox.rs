@@ -4,9 +4,12 @@ use diesel::{QueryResult, RunQueryDsl, SqliteConnection};
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 
 use crate::store::outbox::{DeadRow, Queue, TakenRow};
-use crate::store::statement::{BacklogQuery, DeadQuery, DueQuery, Statement, TakenQuery};
+use crate::store::statement::{
+    BacklogQuery, DeadQuery, DueQuery, LookQuery, Statement, TakenQuery,
+};
 use crate::transaction::sqlite as transaction;
 
+impl RunQueryDsl<SqliteConnection> for LookQuery {}
 impl RunQueryDsl<SqliteConnection> for TakenQuery {}
 impl RunQueryDsl<SqliteConnection> for DeadQuery {}
 impl RunQueryDsl<SqliteConnection> for DueQuery {}
@@ -22,6 +25,15 @@ impl Queue for SyncConnectionWrapper<SqliteConnection> {
                 transaction::inside(connection)?;
                 insert.execute(connection)
             })
+            .await
+    }
+
+    async fn look(
+        connection: &mut Self,
+        query: LookQuery,
+    ) -> QueryResult<Vec<(String, i64, bool)>> {
+        connection
+            .spawn_blocking(move |connection| query.get_results(connection))
             .await
     }
 
