@@ -19,8 +19,7 @@ use super::statement::{
 };
 
 pub(crate) use relay::{
-    Bounds, Heads, Reached, Taken, backlog, due, give_back, give_up, look, prune, put_off, sent,
-    take,
+    Bounds, Reached, Taken, backlog, due, give_back, give_up, look, prune, put_off, sent, take,
 };
 
 /// What the outbox asks of a backend.
@@ -36,7 +35,7 @@ pub trait Queue: Leases {
         insert: Statement,
     ) -> impl Future<Output = QueryResult<usize>>;
 
-    fn look(
+    fn heads(
         connection: &mut Self,
         query: LookQuery,
     ) -> impl Future<Output = QueryResult<Vec<(String, i64, bool)>>>;

@@ -74,7 +74,7 @@ pub(crate) async fn look<C: Queue>(
         " FROM idempotency_outbox AS head WHERE head.position = firsts.position) \
          FROM firsts ORDER BY firsts.ordering_key",
     ];
-    let rows = C::look(connection, LookQuery(look)).await?;
+    let rows = C::heads(connection, LookQuery(look)).await?;
     let mut all = rows.len() < few as usize;
     let (mut positions, mut last) = (Vec::new(), None);
     for (key, position, is_due) in rows {

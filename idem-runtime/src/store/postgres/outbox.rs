@@ -38,7 +38,7 @@ impl Queue for AsyncPgConnection {
         try_join!(lock, insert).map(|(_, inserted)| inserted)
     }
 
-    async fn look(
+    async fn heads(
         connection: &mut Self,
         query: LookQuery,
     ) -> QueryResult<Vec<(String, i64, bool)>> {

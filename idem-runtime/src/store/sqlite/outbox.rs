@@ -28,7 +28,7 @@ impl Queue for SyncConnectionWrapper<SqliteConnection> {
             .await
     }
 
-    async fn look(
+    async fn heads(
         connection: &mut Self,
         query: LookQuery,
     ) -> QueryResult<Vec<(String, i64, bool)>> {
