@@ -12,6 +12,7 @@ mod keys;
 mod lease;
 mod logging;
 mod operating;
+mod outbox;
 mod prune;
 mod prune_scale;
 mod races;

@@ -1,0 +1,56 @@
+//! The outbox: messages to other systems that are queued in the handler's transaction, and published by
+//! a relay once it has committed.
+//!
+//! A message is sent if, and only if, the transaction in which it was queued has committed: at least once,
+//! always with the same [id](OutboxMessage::id), and in the order of the commits for each
+//! [ordering key](Message::ordered_by).
+//!
+//! ```
+//! # #[cfg(feature = "postgres")]
+//! # mod example {
+//! use actix_web::{HttpResponse, post};
+//! use diesel_async::AsyncPgConnection;
+//! use idem_runtime::outbox::{self, EnqueueError};
+//! use idem_runtime::{IdempotencyKey, idempotent};
+//!
+//! #[post("/orders")]
+//! #[idempotent]
+//! async fn create_order(
+//!     key: IdempotencyKey,
+//!     conn: &mut AsyncPgConnection,
+//! ) -> Result<HttpResponse, EnqueueError> {
+//!     // … plain diesel …
+//!     outbox::enqueue(conn, &key, "orders.created", &7).await?;
+//!     Ok(HttpResponse::Created().finish())
+//! }
+//! # }
+//! ```
+//!
+//! In lease mode a message is queued in the transaction of a [step](crate::Steps::transaction).
+//!
+//! The id of a message is derived from the operation's scope and key, the topic, and the place among the
+//! messages of that topic that the handler, or the step, has queued: it is the same in every run of the
+//! operation. A run that follows another one queues nothing a second time.
+//!
+//! Somebody has to run an [`OutboxRelay`]. One [`Publisher`] is the application's own or one of ours. The
+//! table is that of [`migrations::outbox_postgres`], or of `idem migration generate --with outbox`.
+//!
+//! [`migrations::outbox_postgres`]: crate::migrations::outbox_postgres
+//!
+//! No SQL.
+
+mod enqueue;
+mod letters;
+mod message;
+mod outgoing;
+mod places;
+mod publisher;
+mod relay;
+
+pub use enqueue::{EnqueueError, enqueue};
+pub use letters::{DeadMessage, dead, requeue};
+pub use message::Message;
+pub use outgoing::OutboxMessage;
+pub(crate) use places::Places;
+pub use publisher::{PublishError, Publisher};
+pub use relay::{OutboxRelay, RelayBuildError, RelayBuilder};
