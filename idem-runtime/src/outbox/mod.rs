@@ -3,8 +3,22 @@
 //!
 //! No SQL.
 
+#[cfg(feature = "nats")]
+mod nats;
 mod outgoing;
 mod publisher;
+#[cfg(feature = "rabbitmq")]
+mod rabbitmq;
+#[cfg(any(feature = "nats", feature = "rabbitmq", feature = "webhook"))]
+mod sending;
+#[cfg(feature = "webhook")]
+mod webhook;
 
+#[cfg(feature = "nats")]
+pub use nats::NatsPublisher;
 pub use outgoing::OutboxMessage;
 pub use publisher::{PublishError, Publisher};
+#[cfg(feature = "rabbitmq")]
+pub use rabbitmq::{InvalidAmqpUrl, RabbitPublisher};
+#[cfg(feature = "webhook")]
+pub use webhook::{InvalidSecret, WebhookError, WebhookPublisher};
