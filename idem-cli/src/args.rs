@@ -36,6 +36,17 @@ pub(crate) struct Generate {
     /// The directory of diesel migrations; created if it is missing.
     #[arg(long, value_name = "DIR", default_value = "migrations")]
     pub(crate) dir: PathBuf,
+    /// What else the application uses.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "PART")]
+    pub(crate) with: Vec<Part>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Part {
+    /// Messages to other systems, queued in the handler's transaction
+    Outbox,
+    /// Which messages a consumer has worked on
+    Inbox,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -10,23 +10,22 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
-use idem_runtime::migrations::{FILES_POSTGRES, FILES_SQLITE};
+use idem_runtime::migrations::{
+    FILES_INBOX_POSTGRES, FILES_INBOX_SQLITE, FILES_OUTBOX_POSTGRES, FILES_OUTBOX_SQLITE,
+    FILES_POSTGRES, FILES_SQLITE, MigrationFile,
+};
 
-use crate::args::{Args, Backend, Command, Migration};
+use crate::args::{Args, Backend, Command, Generate, Migration, Part};
 use crate::generate::Outcome;
 
 fn main() -> ExitCode {
     let Command::Migration(Migration::Generate(wanted)) = Args::parse().command;
-    let migrations = match wanted.backend {
-        Backend::Postgres => FILES_POSTGRES,
-        Backend::Sqlite => FILES_SQLITE,
-    };
     let mut all_in_place = true;
     let mut report = |path: &Path, outcome: Outcome| {
         all_in_place &= matches!(outcome, Outcome::Created | Outcome::Unchanged);
         tell(path, outcome);
     };
-    match generate::generate(migrations, &wanted.dir, &mut report) {
+    match generate::generate(&migrations(&wanted), &wanted.dir, &mut report) {
         Ok(()) if all_in_place => ExitCode::SUCCESS,
         Ok(()) => ExitCode::FAILURE,
         Err(error) => {
@@ -34,6 +33,22 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Those of the keys, and those of the parts that are wanted.
+fn migrations(wanted: &Generate) -> Vec<MigrationFile> {
+    let (keys, outbox, inbox) = match wanted.backend {
+        Backend::Postgres => (FILES_POSTGRES, FILES_OUTBOX_POSTGRES, FILES_INBOX_POSTGRES),
+        Backend::Sqlite => (FILES_SQLITE, FILES_OUTBOX_SQLITE, FILES_INBOX_SQLITE),
+    };
+    let mut migrations = keys.to_vec();
+    for part in &wanted.with {
+        migrations.extend(match part {
+            Part::Outbox => outbox,
+            Part::Inbox => inbox,
+        });
+    }
+    migrations
 }
 
 /// Whoever closed our output has no say in what is written, so that errors are ignored here.

@@ -9,7 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use common::{generate, idem};
-use idem_runtime::migrations::{FILES_POSTGRES, FILES_SQLITE, MigrationFile};
+use idem_runtime::migrations::{
+    FILES_INBOX_POSTGRES, FILES_INBOX_SQLITE, FILES_OUTBOX_POSTGRES, FILES_OUTBOX_SQLITE,
+    FILES_POSTGRES, FILES_SQLITE, MigrationFile,
+};
 use tempfile::tempdir;
 
 const NAME: &str = "2026-01-01-000000-0000_idempotency_keys";
@@ -73,6 +76,33 @@ fn the_first_run_writes_and_the_second_writes_nothing() {
             "{said}"
         );
         assert!(!said.contains("created"), "{said}");
+    }
+}
+
+#[test]
+fn the_parts_that_are_wanted_are_added() {
+    let all = [
+        (
+            "postgres",
+            FILES_POSTGRES,
+            FILES_OUTBOX_POSTGRES,
+            FILES_INBOX_POSTGRES,
+        ),
+        (
+            "sqlite",
+            FILES_SQLITE,
+            FILES_OUTBOX_SQLITE,
+            FILES_INBOX_SQLITE,
+        ),
+    ];
+    for (backend, keys, outbox, inbox) in all {
+        let project = tempdir().unwrap();
+        let dir = project.path().join("migrations");
+        generate(project.path(), &["--backend", backend, "--with", "outbox"]);
+        assert_eq!(texts(&dir), expected(&dir, &[keys, outbox].concat()));
+        let both = ["--backend", backend, "--with", "outbox,inbox"];
+        generate(project.path(), &both);
+        assert_eq!(texts(&dir), expected(&dir, &[keys, outbox, inbox].concat()));
     }
 }
 
@@ -200,6 +230,17 @@ fn a_wrong_command_line_is_explained() {
             "postgres, sqlite",
         ),
         (&["migration", "generate"], "--backend"),
+        (
+            &[
+                "migration",
+                "generate",
+                "--backend",
+                "sqlite",
+                "--with",
+                "x",
+            ],
+            "outbox, inbox",
+        ),
         (&["migration"], "generate"),
         (&[], "migration"),
     ] {

@@ -42,6 +42,7 @@ where
     C: Backend,
     F: AsyncFn(A, &mut C, &HttpRequest) -> HttpResponse,
 {
+    keyed.name.places.begin();
     let connection = &mut *ours.connection;
     let deadline = Instant::now() + operation.policy.timeout;
     let response = match handle(operation, deadline, connection, arguments, handler).await {

@@ -11,6 +11,7 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use sha2::{Digest, Sha256};
 
 use crate::digest::part;
+use crate::outbox::Places;
 use crate::problem::{Problem, ProblemError};
 
 /// The largest key, in bytes of its content.
@@ -95,9 +96,19 @@ fn bare(value: &[u8]) -> Result<&str, KeyError> {
 pub struct IdempotencyKey {
     pub(crate) key: Arc<str>,
     pub(crate) scope: Arc<str>,
+    /// Which messages the running handler has queued.
+    pub(crate) places: Arc<Places>,
 }
 
 impl IdempotencyKey {
+    pub(crate) fn new(scope: impl Into<Arc<str>>, key: impl Into<Arc<str>>) -> Self {
+        Self {
+            key: key.into(),
+            scope: scope.into(),
+            places: Arc::default(),
+        }
+    }
+
     /// The key's content as the client sent it, without quotes.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -213,10 +224,7 @@ mod tests {
 
     #[test]
     fn derived_keys_do_not_collide() {
-        let key = |scope: &str, key: &str| IdempotencyKey {
-            key: key.into(),
-            scope: scope.into(),
-        };
+        let key = |scope: &str, key: &str| IdempotencyKey::new(scope, key);
         let one = key("a:b", "c").derive("charge");
         assert_eq!(one, key("a:b", "c").derive("charge"));
         assert_ne!(one, key("a", "b:c").derive("charge"));

@@ -170,6 +170,7 @@ mod fingerprint;
 mod key;
 mod scope;
 
+pub mod inbox;
 pub mod migrations;
 pub mod outbox;
 pub mod policy;

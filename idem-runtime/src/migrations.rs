@@ -9,6 +9,9 @@
 //!   migrations directory, for `diesel migration run` and `embed_migrations!`.
 //! - `postgres()` and `sqlite()` run from the application, without files.
 //!
+//! The tables of the outbox and of the inbox are for who uses them: they have sources of their own, and
+//! `idem migration generate --with outbox,inbox` adds them.
+//!
 //! Diesel reverts the newest version first, and asks one source for it. An application that reverts
 //! migrations should have ours among its own files.
 
@@ -49,10 +52,30 @@ pub const FILES_POSTGRES: &[MigrationFile] = files!("postgres":
     "2026-01-01-000000-0001_idempotency_leases",
 );
 
+/// The migration of the [outbox](crate::outbox) for PostgreSQL.
+pub const FILES_OUTBOX_POSTGRES: &[MigrationFile] = files!("postgres":
+    "2026-01-01-000000-0100_idempotency_outbox",
+);
+
+/// The migration of the [inbox](crate::inbox) for PostgreSQL.
+pub const FILES_INBOX_POSTGRES: &[MigrationFile] = files!("postgres":
+    "2026-01-01-000000-0200_idempotency_inbox",
+);
+
 /// The migrations for SQLite, oldest first.
 pub const FILES_SQLITE: &[MigrationFile] = files!("sqlite":
     "2026-01-01-000000-0000_idempotency_keys",
     "2026-01-01-000000-0001_idempotency_leases",
+);
+
+/// The migration of the [outbox](crate::outbox) for SQLite.
+pub const FILES_OUTBOX_SQLITE: &[MigrationFile] = files!("sqlite":
+    "2026-01-01-000000-0100_idempotency_outbox",
+);
+
+/// The migration of the [inbox](crate::inbox) for SQLite.
+pub const FILES_INBOX_SQLITE: &[MigrationFile] = files!("sqlite":
+    "2026-01-01-000000-0200_idempotency_inbox",
 );
 
 /// The migrations of one backend, as a source for diesel's harness.
@@ -106,6 +129,34 @@ pub fn postgres() -> Embedded<diesel::pg::Pg> {
 #[must_use]
 pub fn sqlite() -> Embedded<diesel::sqlite::Sqlite> {
     Embedded::new(FILES_SQLITE)
+}
+
+/// The migration of the [outbox](crate::outbox) for PostgreSQL, for who uses it.
+#[cfg(feature = "postgres")]
+#[must_use]
+pub fn outbox_postgres() -> Embedded<diesel::pg::Pg> {
+    Embedded::new(FILES_OUTBOX_POSTGRES)
+}
+
+/// The migration of the [outbox](crate::outbox) for SQLite, for who uses it.
+#[cfg(feature = "sqlite")]
+#[must_use]
+pub fn outbox_sqlite() -> Embedded<diesel::sqlite::Sqlite> {
+    Embedded::new(FILES_OUTBOX_SQLITE)
+}
+
+/// The migration of the [inbox](crate::inbox) for PostgreSQL, for who uses it.
+#[cfg(feature = "postgres")]
+#[must_use]
+pub fn inbox_postgres() -> Embedded<diesel::pg::Pg> {
+    Embedded::new(FILES_INBOX_POSTGRES)
+}
+
+/// The migration of the [inbox](crate::inbox) for SQLite, for who uses it.
+#[cfg(feature = "sqlite")]
+#[must_use]
+pub fn inbox_sqlite() -> Embedded<diesel::sqlite::Sqlite> {
+    Embedded::new(FILES_INBOX_SQLITE)
 }
 
 impl<DB> Embedded<DB> {
@@ -191,26 +242,29 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn are_all_listed(backend: &str, files: &[MigrationFile]) {
+    fn are_all_listed(backend: &str, files: &[&[MigrationFile]]) {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations");
         let mut names: Vec<_> = std::fs::read_dir(format!("{root}/{backend}"))
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         names.sort();
-        let listed: Vec<_> = files.iter().map(|file| file.name).collect();
+        let listed: Vec<_> = files.concat().iter().map(|file| file.name).collect();
         assert_eq!(listed, names);
     }
 
     #[test]
     fn every_directory_is_listed_in_order() {
-        are_all_listed("postgres", FILES_POSTGRES);
-        are_all_listed("sqlite", FILES_SQLITE);
+        let postgres = [FILES_POSTGRES, FILES_OUTBOX_POSTGRES, FILES_INBOX_POSTGRES];
+        are_all_listed("postgres", &postgres);
+        let sqlite = [FILES_SQLITE, FILES_OUTBOX_SQLITE, FILES_INBOX_SQLITE];
+        are_all_listed("sqlite", &sqlite);
     }
 
     #[test]
     fn nothing_names_a_schema() {
-        for file in FILES_POSTGRES {
+        let files = [FILES_POSTGRES, FILES_OUTBOX_POSTGRES, FILES_INBOX_POSTGRES];
+        for file in files.concat() {
             assert!(!file.up.contains("public."), "{}", file.name);
         }
     }
@@ -232,7 +286,9 @@ mod tests {
         use diesel::{Connection, SqliteConnection};
 
         let mut conn = SqliteConnection::establish(":memory:").unwrap();
-        let migrations = sqlite().migrations().unwrap();
+        let sources = [sqlite(), outbox_sqlite(), inbox_sqlite()];
+        let sources = sources.iter().map(|source| source.migrations().unwrap());
+        let migrations: Vec<_> = sources.flatten().collect();
         for _ in 0..2 {
             for migration in &migrations {
                 migration.run(&mut conn).unwrap();

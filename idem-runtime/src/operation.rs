@@ -60,6 +60,8 @@ pub(crate) struct Operation<C> {
 pub(crate) struct Keyed {
     pub(crate) claim: Claim,
     pub(crate) fingerprint: Fingerprint,
+    /// As the handler's extractors see it.
+    pub(crate) name: IdempotencyKey,
     subject: Subject,
 }
 
@@ -93,10 +95,11 @@ impl<C: Backend> Operation<C> {
             scope: Arc::clone(&name.scope),
             key: Arc::clone(&name.key),
         };
-        self.request.extensions_mut().insert(name);
+        self.request.extensions_mut().insert(name.clone());
         Keyed {
             claim,
             fingerprint,
+            name,
             subject,
         }
     }

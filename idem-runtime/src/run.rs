@@ -160,7 +160,7 @@ async fn name<C>(
         .resolve(policy.scope, request)
         .await?
         .ok_or_else(Problem::scope_unresolved)?;
-    Ok(Some(IdempotencyKey { key, scope }))
+    Ok(Some(IdempotencyKey::new(scope, key)))
 }
 
 /// Extractors, claim, mismatch, in flight, replay, run.

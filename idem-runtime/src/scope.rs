@@ -154,7 +154,8 @@ impl OperationId {
     }
 }
 
-fn lock_number(digest: &[u8]) -> i64 {
+/// The number of an advisory lock, from the first eight bytes of a digest.
+pub(crate) fn lock_number(digest: &[u8]) -> i64 {
     digest
         .iter()
         .take(8)

@@ -1,7 +1,5 @@
 //! For tests of applications: faults that cannot be made otherwise.
 
-use std::sync::Arc;
-
 use actix_web::{HttpMessage, HttpRequest};
 
 use crate::UnresolvedOperation;
@@ -24,11 +22,5 @@ pub fn stop_heartbeat(request: &HttpRequest) {
 /// finished step and no kept request, and there is no such row.
 #[must_use]
 pub fn unresolved_operation(endpoint: &str, scope: &str, key: &str) -> UnresolvedOperation {
-    UnresolvedOperation::of_nothing(
-        endpoint,
-        IdempotencyKey {
-            key: Arc::from(key),
-            scope: Arc::from(scope),
-        },
-    )
+    UnresolvedOperation::of_nothing(endpoint, IdempotencyKey::new(scope, key))
 }

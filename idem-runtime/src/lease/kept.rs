@@ -2,8 +2,6 @@
 //!
 //! No SQL.
 
-use std::sync::Arc;
-
 use actix_http::Request;
 use actix_web::http::header::{
     ACCEPT, ACCEPT_LANGUAGE, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_TYPE, HOST, HeaderName,
@@ -142,10 +140,9 @@ impl KeptRequest {
         for (name, value) in &self.headers {
             head.headers.append(name.clone(), value.clone());
         }
-        request.extensions_mut().insert(Resumed(IdempotencyKey {
-            key: Arc::from(key),
-            scope: Arc::from(scope),
-        }));
+        request
+            .extensions_mut()
+            .insert(Resumed(IdempotencyKey::new(scope, key)));
         request
     }
 }

@@ -241,10 +241,7 @@ impl<C: Backend> Steps<C> {
         Self(Rc::new(Inner {
             settings: Arc::clone(&operation.settings),
             endpoint: operation.endpoint.clone(),
-            key: IdempotencyKey {
-                key: Arc::clone(&keyed.claim.key),
-                scope: Arc::clone(&keyed.claim.scope),
-            },
+            key: keyed.name.clone(),
             limit: operation.policy.response_limit,
             run: RefCell::default(),
         }))
@@ -252,6 +249,7 @@ impl<C: Backend> Steps<C> {
 
     /// The claim is ours. If it was taken over, these steps are finished.
     pub(super) fn begin(&self, holding: &Holding, taken_over: Option<&str>) {
+        self.0.key.places.follow();
         self.0.run.replace(Some(Run {
             is_new: taken_over.is_none(),
             has_called: false,

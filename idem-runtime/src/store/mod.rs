@@ -3,7 +3,9 @@
 //!
 //! No actix types here or below.
 
+pub(crate) mod inbox;
 pub(crate) mod lease;
+pub(crate) mod outbox;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod prune;
@@ -36,7 +38,7 @@ pub use prune::{Pruner, prune};
             `&mut SyncConnectionWrapper<SqliteConnection>` (feature `sqlite`), \
             and enable the feature of `idem-runtime`"
 )]
-pub trait Backend: lease::Leases {}
+pub trait Backend: outbox::Queue {}
 
 /// What the order of the steps is written against; out of reach of handlers.
 pub trait Store: AsyncConnection + Sized + 'static {

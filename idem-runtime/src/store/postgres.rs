@@ -2,6 +2,7 @@
 //! transaction and is sent together with COMMIT.
 
 mod lease;
+mod outbox;
 mod prune;
 
 use diesel::pg::Pg;

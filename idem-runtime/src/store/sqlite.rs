@@ -2,6 +2,7 @@
 //! replay pass a running writer. Each phase is one hop to the blocking thread.
 
 mod lease;
+mod outbox;
 
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};

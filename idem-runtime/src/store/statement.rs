@@ -1,7 +1,7 @@
 //! A statement in pieces, written once for all backends: what they call differently, time and ids
 //! above all, is a piece of its own.
 //!
-//! For lease mode, whose statements are not what its speed depends on. Never knows what a statement
+//! For lease mode and the outbox, whose statements are not what their speed depends on. Never knows what a statement
 //! is for.
 
 use std::sync::Arc;
@@ -20,6 +20,8 @@ pub trait Dialect: Backend {
     const NOW: &'static str;
     /// Around a number of milliseconds: that much after [`Self::NOW`].
     const LATER: (&'static str, &'static str);
+    /// Around a number of milliseconds: that much before this statement began; it may bound an index.
+    const EARLIER: (&'static str, &'static str);
     /// Around a time: how many milliseconds it is before [`Self::NOW`].
     const SINCE: (&'static str, &'static str);
     /// Around 16 bytes: an id.
@@ -30,6 +32,12 @@ pub trait Dialect: Backend {
     const BYTES_OF_ID: (&'static str, &'static str);
     /// Around a query for ids, behind a column: is one of them.
     const ONE_OF: (&'static str, &'static str);
+    /// When this statement began: unlike [`Self::NOW`] it may bound an index.
+    const STARTED: &'static str;
+    /// Around a text, a JSON array of numbers: a query for these.
+    const NUMBERS: (&'static str, &'static str);
+    /// Around an INSERT or UPDATE: if it changes a row, wakes at the commit whoever waits for messages.
+    const WAKE: (&'static str, &'static str);
     /// Behind a query: passes by what somebody else has locked.
     const SKIP_LOCKED: &'static str;
 
@@ -46,6 +54,8 @@ pub(super) enum Piece {
     Now,
     /// So many milliseconds from now as this expression says.
     Later(Statement),
+    /// So many milliseconds before this statement as this expression says.
+    Earlier(Statement),
     /// Milliseconds since the time in this column.
     Since(&'static str),
     /// The time in this column, as a number to be compared.
@@ -54,6 +64,10 @@ pub(super) enum Piece {
     /// The bytes of the id in this column.
     BytesOfId(&'static str),
     OneOf(Statement),
+    Started,
+    /// A query for these numbers, a JSON array.
+    Numbers(Arc<str>),
+    Wake(Statement),
     SkipLocked,
     Bytes(Bytes),
     Text(Arc<str>),
@@ -64,6 +78,11 @@ impl Piece {
     /// So much later than now.
     pub(super) fn later(length: Duration) -> Self {
         Self::Later(Statement(vec![Self::milliseconds(length)]))
+    }
+
+    pub(super) fn numbers(numbers: &[i64]) -> Self {
+        let numbers: Vec<_> = numbers.iter().map(i64::to_string).collect();
+        Self::Numbers(format!("[{}]", numbers.join(",")).into())
     }
 
     pub(super) fn milliseconds(length: Duration) -> Self {
@@ -130,6 +149,11 @@ fn walk<'b, DB: Dialect>(piece: &'b Piece, out: &mut AstPass<'_, 'b, DB>) -> Que
             milliseconds.walk_ast(out.reborrow())?;
             out.push_sql(DB::LATER.1);
         }
+        Piece::Earlier(milliseconds) => {
+            out.push_sql(DB::EARLIER.0);
+            milliseconds.walk_ast(out.reborrow())?;
+            out.push_sql(DB::EARLIER.1);
+        }
         Piece::Since(column) => around(DB::SINCE, column, out),
         Piece::Exact(column) => around(DB::EXACT, column, out),
         Piece::Id(id) => {
@@ -142,6 +166,17 @@ fn walk<'b, DB: Dialect>(piece: &'b Piece, out: &mut AstPass<'_, 'b, DB>) -> Que
             out.push_sql(DB::ONE_OF.0);
             ids.walk_ast(out.reborrow())?;
             out.push_sql(DB::ONE_OF.1);
+        }
+        Piece::Started => out.push_sql(DB::STARTED),
+        Piece::Numbers(numbers) => {
+            out.push_sql(DB::NUMBERS.0);
+            DB::bind_text(out, numbers)?;
+            out.push_sql(DB::NUMBERS.1);
+        }
+        Piece::Wake(changing) => {
+            out.push_sql(DB::WAKE.0);
+            changing.walk_ast(out.reborrow())?;
+            out.push_sql(DB::WAKE.1);
         }
         Piece::SkipLocked => out.push_sql(DB::SKIP_LOCKED),
         Piece::Bytes(bytes) => DB::bind_bytes(out, bytes)?,
@@ -211,3 +246,30 @@ query!(UnresolvedQuery: (
     BigInt,
     BigInt,
 ));
+
+query!(TakenQuery: (
+    BigInt,
+    Binary,
+    Text,
+    Nullable<Text>,
+    Text,
+    Nullable<Text>,
+    Binary,
+    BigInt,
+    BigInt,
+));
+
+query!(DeadQuery: (
+    Binary,
+    Text,
+    Text,
+    Text,
+    Nullable<Text>,
+    BigInt,
+    Nullable<Text>,
+    BigInt,
+));
+
+query!(DueQuery: (Bool, Nullable<BigInt>));
+
+query!(BacklogQuery: (BigInt, Nullable<BigInt>));

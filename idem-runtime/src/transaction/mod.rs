@@ -22,6 +22,14 @@ pub(crate) fn opening(status: &mut TransactionManagerStatus) -> QueryResult<()> 
     state.change_transaction_depth(TransactionDepthChange::IncreaseDepth)
 }
 
+/// Refuses where no transaction is open.
+pub(crate) fn is_open(status: &TransactionManagerStatus) -> QueryResult<()> {
+    match status.transaction_depth()? {
+        Some(_) => Ok(()),
+        None => Err(Error::NotInTransaction),
+    }
+}
+
 /// Refuses to commit while a transaction of the handler's own is still open inside ours.
 pub(crate) fn only_ours(status: &mut TransactionManagerStatus) -> QueryResult<()> {
     match status.transaction_depth()?.map(|depth| depth.get()) {

@@ -16,7 +16,7 @@ use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tokio_postgres::{CancelToken, NoTls};
 
-use super::{ended, only_ours, opening};
+use super::{ended, is_open, only_ours, opening};
 use crate::policy::Isolation;
 use crate::store::CommitError;
 
@@ -63,6 +63,11 @@ fn level(isolation: Isolation) -> &'static str {
 /// Counts the transaction whose BEGIN the caller sends next, alone or beside other statements.
 pub(crate) fn open(connection: &mut AsyncPgConnection) -> QueryResult<()> {
     opening(status(connection))
+}
+
+/// Refuses where no transaction is open.
+pub(crate) fn inside(connection: &mut AsyncPgConnection) -> QueryResult<()> {
+    is_open(status(connection))
 }
 
 /// Sends these statements and COMMIT behind them, without waiting in between.

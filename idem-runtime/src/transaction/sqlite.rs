@@ -10,12 +10,24 @@ use diesel::SqliteConnection;
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::result::Error;
 
-use super::{ended, only_ours, opening};
+use super::{ended, is_open, only_ours, opening};
 
 pub(crate) fn begin(connection: &mut SqliteConnection) -> QueryResult<()> {
     opening(status(connection))?;
     connection.batch_execute("BEGIN IMMEDIATE")?;
     connection.batch_execute("SAVEPOINT idem_claim")
+}
+
+/// Refuses where no transaction is open, or where a trigger has ended it: only then does BEGIN succeed.
+pub(crate) fn inside(connection: &mut SqliteConnection) -> QueryResult<()> {
+    is_open(status(connection))?;
+    match connection.batch_execute("BEGIN") {
+        Ok(()) => {
+            connection.batch_execute("ROLLBACK")?;
+            Err(Error::NotInTransaction)
+        }
+        Err(_) => Ok(()),
+    }
 }
 
 /// Proves that the transaction is the one that `begin` opened. The record follows, then `commit`.

@@ -43,6 +43,19 @@ impl Worker {
         let _all = self.places.acquire_many(BATCH).await;
     }
 
+    /// Starts one on the actix runtime of this thread that takes no turns, but ends by itself when it is
+    /// told to.
+    pub(crate) fn of<F: Future<Output = ()> + 'static>(
+        work: impl FnOnce(watch::Receiver<bool>) -> F,
+    ) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        Self {
+            stop,
+            task: actix_web::rt::spawn(work(stopped)),
+            places: Arc::new(Semaphore::new(BATCH as usize)),
+        }
+    }
+
     /// Starts one on the actix runtime of this thread, which takes its turns at about this interval, also
     /// after one that panicked.
     fn start(interval: Duration, mut turn: impl AsyncFnMut(&Stopping) + 'static) -> Self {
@@ -91,7 +104,7 @@ impl Stopping {
 }
 
 /// Between nine tenths and eleven tenths of it, so that replicas that were started together part.
-fn spread(length: Duration) -> Duration {
+pub(crate) fn spread(length: Duration) -> Duration {
     let [random, ..] = uuid::Uuid::new_v4().into_bytes();
     length.mul_f64(0.9 + 0.2 * f64::from(random) / 255.0)
 }

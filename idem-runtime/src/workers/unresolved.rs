@@ -2,7 +2,6 @@
 //!
 //! No SQL, no verdicts.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use diesel::QueryResult;
@@ -50,10 +49,7 @@ impl UnresolvedOperation {
                 owner: row.owner.as_deref()?.try_into().ok()?,
                 lease: row.lease,
             },
-            key: IdempotencyKey {
-                key: Arc::from(row.key),
-                scope: Arc::from(row.scope),
-            },
+            key: IdempotencyKey::new(row.scope, row.key),
             endpoint: row.endpoint,
             rule,
             attempts: u32::try_from(row.attempts).unwrap_or(u32::MAX),

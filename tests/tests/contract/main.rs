@@ -11,6 +11,7 @@ mod hostile;
 mod keys;
 mod lease;
 mod operating;
+mod outbox;
 mod prune;
 mod prune_scale;
 mod races;

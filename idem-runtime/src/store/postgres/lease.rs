@@ -16,6 +16,8 @@ impl Dialect for Pg {
     const NOW: &'static str = "clock_timestamp()";
     const LATER: (&'static str, &'static str) =
         ("clock_timestamp() + (", ") * interval '1 millisecond'");
+    const EARLIER: (&'static str, &'static str) =
+        ("statement_timestamp() - (", ") * interval '1 millisecond'");
     const SINCE: (&'static str, &'static str) = (
         "CAST(extract(epoch FROM clock_timestamp() - ",
         ") * 1000 AS bigint)",
@@ -25,6 +27,15 @@ impl Dialect for Pg {
     const ID: (&'static str, &'static str) = ("encode(", ", 'hex')::uuid");
     const BYTES_OF_ID: (&'static str, &'static str) = ("uuid_send(", ")");
     const ONE_OF: (&'static str, &'static str) = (" = ANY(ARRAY(", "))");
+    const STARTED: &'static str = "statement_timestamp()";
+    const NUMBERS: (&'static str, &'static str) = (
+        "SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(",
+        " AS json))",
+    );
+    const WAKE: (&'static str, &'static str) = (
+        "WITH changed AS (",
+        " RETURNING 1) SELECT pg_notify('idempotency_outbox', '') FROM changed",
+    );
     const SKIP_LOCKED: &'static str = " FOR UPDATE SKIP LOCKED";
 
     fn bind_bytes<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b [u8]) -> QueryResult<()> {
@@ -112,7 +123,7 @@ impl Leases for AsyncPgConnection {
 
 /// Asks it one thing, for which it has a bounded time. A connection on which something failed may owe an
 /// answer that came too late, and is given up.
-async fn asked<T>(
+pub(super) async fn asked<T>(
     connection: &mut AsyncPgConnection,
     question: impl AsyncFnOnce(&mut AsyncPgConnection) -> QueryResult<T>,
 ) -> QueryResult<T> {

@@ -20,6 +20,10 @@ impl Dialect for Sqlite {
         "strftime('%Y-%m-%d %H:%M:%f', 'now', ((",
         ") / 1000.0) || ' seconds')",
     );
+    const EARLIER: (&'static str, &'static str) = (
+        "strftime('%Y-%m-%d %H:%M:%f', 'now', ((-",
+        ") / 1000.0) || ' seconds')",
+    );
     const SINCE: (&'static str, &'static str) = (
         "CAST((julianday('now') - julianday(",
         ")) * 86400000.0 AS integer)",
@@ -28,6 +32,10 @@ impl Dialect for Sqlite {
     const ID: (&'static str, &'static str) = ("", "");
     const BYTES_OF_ID: (&'static str, &'static str) = ("", "");
     const ONE_OF: (&'static str, &'static str) = (" IN (", ")");
+    const STARTED: &'static str = super::NOW;
+    const NUMBERS: (&'static str, &'static str) = ("SELECT value FROM json_each(", ")");
+    /// Nobody is told here.
+    const WAKE: (&'static str, &'static str) = ("", "");
     /// There is one writer.
     const SKIP_LOCKED: &'static str = "";
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, ResponseError};
+use idem_runtime::outbox::EnqueueError;
 use idem_runtime::pool::LendError;
 use idem_runtime::{Retry, StepError};
 
@@ -19,6 +20,7 @@ pub(crate) enum Failure {
     /// The outside world did not answer.
     Outside(Box<dyn std::error::Error>),
     Step(StepError),
+    Queue(EnqueueError),
     /// The response's own body failed.
     Body(Box<dyn std::error::Error>),
 }
@@ -26,6 +28,12 @@ pub(crate) enum Failure {
 impl From<LendError> for Failure {
     fn from(error: LendError) -> Self {
         Self::Pool(error)
+    }
+}
+
+impl From<EnqueueError> for Failure {
+    fn from(error: EnqueueError) -> Self {
+        Self::Queue(error)
     }
 }
 
@@ -50,6 +58,7 @@ impl fmt::Display for Failure {
             Self::Pool(error) => error.fmt(f),
             Self::Outside(error) | Self::Body(error) => error.fmt(f),
             Self::Step(error) => error.fmt(f),
+            Self::Queue(error) => error.fmt(f),
         }
     }
 }
@@ -58,7 +67,7 @@ impl ResponseError for Failure {
     fn status_code(&self) -> StatusCode {
         match self {
             Self::Scripted(script) => script.error_status(),
-            Self::Database(_) | Self::Conflict(_) | Self::Body(_) => {
+            Self::Database(_) | Self::Conflict(_) | Self::Body(_) | Self::Queue(_) => {
                 StatusCode::INTERNAL_SERVER_ERROR
             }
             Self::Pool(_) => StatusCode::SERVICE_UNAVAILABLE,
@@ -70,9 +79,11 @@ impl ResponseError for Failure {
     fn error_response(&self) -> HttpResponse {
         match self {
             Self::Scripted(script) => script.error_response(),
-            Self::Database(_) | Self::Pool(_) | Self::Outside(_) | Self::Body(_) => {
-                HttpResponse::build(self.status_code()).body(self.to_string())
-            }
+            Self::Database(_)
+            | Self::Pool(_)
+            | Self::Outside(_)
+            | Self::Body(_)
+            | Self::Queue(_) => HttpResponse::build(self.status_code()).body(self.to_string()),
             Self::Conflict(retry) => retry.error_response(),
             Self::Step(error) => error.error_response(),
         }

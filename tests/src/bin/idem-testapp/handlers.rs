@@ -95,10 +95,11 @@ macro_rules! stamp {
             use std::collections::BTreeMap;
 
             use actix_web::{HttpResponse, post, web};
-            use idem_runtime::idempotent;
+            use idem_runtime::{IdempotencyKey, idempotent};
 
             use super::{Fussy, Wire, form_text};
             use crate::failure::Failure;
+            use crate::outbox::{queue_and_count, queue_and_play};
             use crate::play::{count_and_play, digest, play};
             use crate::script::Script;
             use crate::tools::Tools;
@@ -144,6 +145,17 @@ macro_rules! stamp {
                 play(&script.0, &tools, connection).await
             }
 
+            #[post("/outbox/script")]
+            #[idempotent(scope = "account", retain = "24h")]
+            async fn outbox(
+                script: web::Json<Script>,
+                key: IdempotencyKey,
+                tools: web::Data<Tools>,
+                connection: &mut $connection,
+            ) -> Result<HttpResponse, Failure> {
+                queue_and_play(&script, &key, &tools, connection).await
+            }
+
             $($here)*
 
             pub(crate) fn routes(config: &mut web::ServiceConfig) {
@@ -167,6 +179,7 @@ macro_rules! stamp {
                     .service(wire)
                     .service(json)
                     .service(fussy)
+                    .service(outbox)
                     .configure(more_routes);
             }
         }
@@ -185,8 +198,19 @@ stamp! { postgres diesel_async::AsyncPgConnection {
         count_and_play(&script, &tools, connection).await
     }
 
+    #[post("/outbox-serializable/script")]
+    #[idempotent(isolation = "serializable", retries = 5)]
+    async fn outbox_serializable(
+        script: web::Json<Script>,
+        key: IdempotencyKey,
+        tools: web::Data<Tools>,
+        connection: &mut diesel_async::AsyncPgConnection,
+    ) -> Result<HttpResponse, Failure> {
+        queue_and_count(&script, &key, &tools, connection).await
+    }
+
     fn more_routes(config: &mut web::ServiceConfig) {
-        config.service(serializable);
+        config.service(serializable).service(outbox_serializable);
     }
 } }
 
@@ -202,7 +226,18 @@ stamp! { sqlite diesel_async::sync_connection_wrapper::SyncConnectionWrapper<die
         count_and_play(&script, &tools, connection).await
     }
 
+    #[post("/outbox-serializable/script")]
+    #[idempotent(retries = 5)]
+    async fn outbox_serializable(
+        script: web::Json<Script>,
+        key: IdempotencyKey,
+        tools: web::Data<Tools>,
+        connection: &mut diesel_async::sync_connection_wrapper::SyncConnectionWrapper<diesel::SqliteConnection>,
+    ) -> Result<HttpResponse, Failure> {
+        queue_and_count(&script, &key, &tools, connection).await
+    }
+
     fn more_routes(config: &mut web::ServiceConfig) {
-        config.service(serializable);
+        config.service(serializable).service(outbox_serializable);
     }
 } }

@@ -10,6 +10,7 @@ mod handlers;
 mod identity;
 mod leased;
 mod migrate;
+mod outbox;
 mod play;
 mod script;
 mod serve;
@@ -24,6 +25,7 @@ use tracing_subscriber::EnvFilter;
 
 use leased::Deployment;
 use migrate::Url;
+use outbox::Relaying;
 
 #[derive(Clone, Parser)]
 struct Arguments {
@@ -61,6 +63,11 @@ struct Arguments {
     /// No claim is renewed, so that every lease can be outlived
     #[arg(long, hide = true)]
     no_heartbeat: bool,
+    #[command(flatten)]
+    relaying: Relaying,
+    /// Kill this process at the n-th thing that diesel reports once it runs
+    #[arg(long, hide = true)]
+    die_at: Option<u32>,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -11,6 +11,7 @@ use diesel::prelude::*;
 use diesel::sqlite::Sqlite;
 use diesel_async::{AsyncConnection, AsyncMigrationHarness, AsyncPgConnection};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+use idem_runtime::migrations;
 
 const POSTGRES: EmbeddedMigrations = embed_migrations!("migrations/postgres");
 const SQLITE: EmbeddedMigrations = embed_migrations!("migrations/sqlite");
@@ -75,7 +76,9 @@ fn postgres(url: &str) -> Outcome {
         .block_on(async {
             let connection = AsyncPgConnection::establish(url).await?;
             let mut harness = AsyncMigrationHarness::new(connection);
-            apply::<Pg, _>(&mut harness, idem_runtime::migrations::postgres())?;
+            apply::<Pg, _>(&mut harness, migrations::postgres())?;
+            apply::<Pg, _>(&mut harness, migrations::outbox_postgres())?;
+            apply::<Pg, _>(&mut harness, migrations::inbox_postgres())?;
             apply::<Pg, _>(&mut harness, POSTGRES)
         })
 }
@@ -83,7 +86,9 @@ fn postgres(url: &str) -> Outcome {
 fn sqlite(path: &str) -> Outcome {
     let mut connection = SqliteConnection::establish(path)?;
     connection.batch_execute("PRAGMA journal_mode = WAL; PRAGMA busy_timeout = 5000;")?;
-    apply::<Sqlite, _>(&mut connection, idem_runtime::migrations::sqlite())?;
+    apply::<Sqlite, _>(&mut connection, migrations::sqlite())?;
+    apply::<Sqlite, _>(&mut connection, migrations::outbox_sqlite())?;
+    apply::<Sqlite, _>(&mut connection, migrations::inbox_sqlite())?;
     apply::<Sqlite, _>(&mut connection, SQLITE)
 }
 

@@ -10,6 +10,8 @@ use futures_util::{StreamExt, stream};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
+use crate::outbox::Queued;
+
 const PIECES: usize = 7;
 const FILLER_SIZE: usize = 1 << 20;
 
@@ -56,6 +58,12 @@ pub(crate) struct Script {
     /// Lease mode with steps: what to do instead of the inserts.
     #[serde(default)]
     pub(crate) steps: Vec<Step>,
+    /// Queued before anything else is done.
+    #[serde(default)]
+    pub(crate) messages: Vec<Queued>,
+    /// Queued behind everything else.
+    #[serde(default)]
+    pub(crate) afterwards: Vec<Queued>,
 }
 
 /// One step: it waits at its gate, sleeps, works and fails, in this order.
@@ -72,6 +80,12 @@ pub(crate) struct Step {
     /// `fail` holds for the first so many times in this process only.
     #[serde(default)]
     pub(crate) fails: Option<u64>,
+    /// Where it waits behind its work.
+    #[serde(default)]
+    pub(crate) gate_behind: Option<String>,
+    /// Queued behind the insert.
+    #[serde(default)]
+    pub(crate) messages: Vec<Queued>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]

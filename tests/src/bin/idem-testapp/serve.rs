@@ -9,14 +9,15 @@ use diesel::SqliteConnection;
 use diesel_async::AsyncPgConnection;
 use diesel_async::pooled_connection::{AsyncDieselConnectionManager, bb8, deadpool};
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
-use idem_runtime::pool::{self, ConnectionPool};
+use futures_util::future::BoxFuture;
+use idem_runtime::pool::{self, ConnectionPool, LendError, Loan};
 use idem_runtime::{Backend, Builder, Idempotency};
 
 use crate::identity::Tenant;
 use crate::leased::Bookkeeper;
 use crate::migrate::Url;
 use crate::tools::Tools;
-use crate::{Arguments, commands, handlers, leased, unprotected};
+use crate::{Arguments, commands, fatal, handlers, leased, outbox, unprotected};
 
 /// Above any limit of ours, so that it is ours that is met.
 const BODY_LIMIT: usize = 64 << 20;
@@ -43,12 +44,13 @@ macro_rules! serve {
             let bookkeeper = Bookkeeper(url.clone());
             let tools = web::Data::new(Tools::new(url, arguments));
             let idempotency = web::Data::new(protection.clone());
+            let (pool_of_app, tools_of_app) = (pool.clone(), tools.clone());
             let app = move || {
                 App::new()
                     .app_data(idempotency.clone())
                     .service(idempotency.status_resource())
-                    .app_data(pool.clone())
-                    .app_data(tools.clone())
+                    .app_data(pool_of_app.clone())
+                    .app_data(tools_of_app.clone())
                     .app_data(web::PayloadConfig::new(BODY_LIMIT))
                     .app_data(web::JsonConfig::default().limit(BODY_LIMIT))
                     .app_data(web::FormConfig::default().limit(BODY_LIMIT))
@@ -56,6 +58,7 @@ macro_rules! serve {
                     .configure(leased::$name::routes)
                     .configure(unprotected::$name::routes)
                     .configure(commands::routes)
+                    .configure(outbox::routes)
             };
             // Dropping a worker lets it run on, for as long as the process.
             if arguments.maintenance {
@@ -67,6 +70,10 @@ macro_rules! serve {
             if arguments.reconcile {
                 let _worker = protection.spawn_reconciler(bookkeeper);
             }
+            if let Some(event) = arguments.die_at {
+                fatal::arm(event);
+            }
+            let relay = outbox::start(&arguments.relaying, Shared(pool.into_inner()), &tools)?;
             let mut server = HttpServer::new(app);
             if let Some(workers) = arguments.workers {
                 server = server.workers(workers);
@@ -76,13 +83,30 @@ macro_rules! serve {
                 .bind(arguments.listen)?;
             let address = server.addrs().first().copied().ok_or("nothing listens")?;
             println!("listening on http://{address}");
-            Ok(server.run().await?)
+            server.run().await?;
+            if let Some(relay) = relay {
+                relay.stop().await;
+            }
+            Ok(())
         }
     };
 }
 
 serve!(postgres AsyncPgConnection, pool::postgres_config());
 serve!(sqlite SyncConnectionWrapper<SqliteConnection>, pool::sqlite_config());
+
+/// The application's pool, for the relay as well.
+struct Shared<C>(Arc<dyn ConnectionPool<C>>);
+
+impl<C: 'static> ConnectionPool<C> for Shared<C> {
+    fn lend(&self) -> BoxFuture<'_, Result<Loan<C>, LendError>> {
+        self.0.lend()
+    }
+
+    fn dedicate(&self) -> BoxFuture<'_, Result<C, LendError>> {
+        self.0.dedicate()
+    }
+}
 
 fn configured<C: Backend>(builder: Builder<C>, arguments: &Arguments) -> Builder<C> {
     let mut builder = builder.account::<Tenant>().status_path("/operations");

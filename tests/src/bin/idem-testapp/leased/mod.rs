@@ -14,6 +14,7 @@ pub(crate) use bookkeeper::Bookkeeper;
 
 use crate::effects::Writes;
 use crate::failure::Failure;
+use crate::outbox;
 use crate::play::{end, pause};
 use crate::script::{At, Script};
 use crate::tools::Tools;
@@ -42,6 +43,9 @@ async fn alone<C: Backend + Writes>(
 ) -> Result<HttpResponse, Failure> {
     enter(request, script, tools);
     pause(script, tools, At::Before).await;
+    if !script.messages.is_empty() {
+        outbox::queue(&mut **pool.lend().await?, key, &script.messages).await?;
+    }
     if script.effects > 0 {
         let mut connection = pool.lend().await?;
         for _ in 0..script.effects {
@@ -60,13 +64,14 @@ async fn alone<C: Backend + Writes>(
 /// The work in steps; how often the script has effects does not matter here.
 async fn stepwise<C: Backend + Writes>(
     request: &HttpRequest,
+    key: &IdempotencyKey,
     script: &Script,
     tools: &Tools,
     steps: &Steps<C>,
 ) -> Result<HttpResponse, Failure> {
     enter(request, script, tools);
     pause(script, tools, At::Before).await;
-    let results = steps::take(steps, script, tools).await?;
+    let results = steps::take(steps, key, script, tools).await?;
     pause(script, tools, At::After).await;
     let response = end(script, tools)?;
     Ok(steps::tell(response, &results))
@@ -103,9 +108,10 @@ macro_rules! stepwise {
             request: HttpRequest,
             script: web::Json<Script>,
             tools: web::Data<Tools>,
+            key: IdempotencyKey,
             steps: Steps<$connection>,
         ) -> Result<HttpResponse, Failure> {
-            super::stepwise(&request, &script, &tools, &steps).await
+            super::stepwise(&request, &key, &script, &tools, &steps).await
         }
     )*};
 }

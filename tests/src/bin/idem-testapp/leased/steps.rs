@@ -6,11 +6,12 @@ use std::time::Duration;
 use actix_web::HttpResponse;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use diesel::QueryResult;
-use idem_runtime::{Backend, Steps};
+use idem_runtime::{Backend, IdempotencyKey, Steps};
 
 use super::{Deployment, provider};
 use crate::effects::Writes;
 use crate::failure::Failure;
+use crate::outbox;
 use crate::script::{Fail, Kind, Script, Step};
 use crate::tools::Tools;
 
@@ -20,6 +21,7 @@ const RESULTS: HeaderName = HeaderName::from_static("x-steps");
 /// Takes the steps; their results. A result is how often this process had entered the step by then.
 pub(super) async fn take<C: Backend + Writes>(
     steps: &Steps<C>,
+    key: &IdempotencyKey,
     script: &Script,
     tools: &Tools,
 ) -> Result<Vec<u64>, Failure> {
@@ -41,6 +43,10 @@ pub(super) async fn take<C: Backend + Writes>(
                 let work = async |connection: &mut C| {
                     let entered = enter(step, script, tools).await;
                     insert(connection, &script.label).await?;
+                    outbox::queue(connection, key, &step.messages).await?;
+                    if let Some(gate) = &step.gate_behind {
+                        tools.gates.pass(gate).await;
+                    }
                     leave(step, script, entered)
                 };
                 steps.transaction(&name, work).await?

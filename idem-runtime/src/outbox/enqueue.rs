@@ -1,0 +1,102 @@
+//! Queueing a message in the open transaction: its id, and the order of one ordering key.
+//!
+//! No SQL.
+
+use actix_web::ResponseError;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::Message;
+use crate::digest::part;
+use crate::key::IdempotencyKey;
+use crate::scope::lock_number;
+use crate::store::Backend;
+use crate::store::outbox::{self, NewMessage};
+
+/// Why a message was not queued.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EnqueueError {
+    /// No transaction is open on the connection: the message would go out although the handler failed.
+    #[error("a message can only be queued in a transaction")]
+    NotInTransaction,
+    /// The payload cannot be written as JSON.
+    #[error("the payload cannot be written as JSON")]
+    Payload(#[source] serde_json::Error),
+    /// A part of the message is empty, too long, or has signs that no broker takes.
+    #[error("the {0} of the message is malformed")]
+    Malformed(&'static str),
+    /// The database did not take it.
+    #[error("the message could not be queued")]
+    Database(#[source] diesel::result::Error),
+}
+
+/// 500: the handler fails, and everything is rolled back.
+impl ResponseError for EnqueueError {}
+
+/// Queues a message with this value as JSON in the open transaction, and returns its id. It is published
+/// after the commit, and never if there is none.
+///
+/// [`Message`] can say more of it.
+///
+/// # Errors
+///
+/// See [`EnqueueError`].
+pub async fn enqueue<C, T>(
+    conn: &mut C,
+    key: &IdempotencyKey,
+    topic: &str,
+    payload: &T,
+) -> Result<Uuid, EnqueueError>
+where
+    C: Backend,
+    T: Serialize + ?Sized,
+{
+    write(conn, key, &Message::json(topic, payload)?).await
+}
+
+pub(super) async fn write<C: Backend>(
+    conn: &mut C,
+    key: &IdempotencyKey,
+    message: &Message,
+) -> Result<Uuid, EnqueueError> {
+    message.check()?;
+    let place = key.places.next(&message.topic);
+    let mut queued = NewMessage {
+        id: place.id(&key.scope, &key.key, &message.topic),
+        scope: &key.scope,
+        key: &key.key,
+        topic: &message.topic,
+        ordering_key: message.ordering_key.as_deref(),
+        headers: serde_json::to_string(&message.headers).map_err(EnqueueError::Payload)?,
+        content_type: message.content_type.as_deref(),
+        payload: message.payload.clone(),
+        delay: message.delay,
+    };
+    let stream = message.ordering_key.as_deref().map(stream_lock);
+    if !outbox::queue(conn, stream, &queued).await? && place.is_first {
+        // No earlier run can have queued it: the row is of an operation that had the same key, and whose
+        // record has outlived its retention.
+        queued.id = Uuid::new_v4();
+        outbox::queue(conn, stream, &queued).await?;
+    }
+    Ok(queued.id)
+}
+
+/// The number of the lock under which the positions of one ordering key are given out.
+fn stream_lock(ordering_key: &str) -> i64 {
+    let mut hash = Sha256::new();
+    part(&mut hash, b"idem:stream:1");
+    part(&mut hash, ordering_key.as_bytes());
+    lock_number(&hash.finalize())
+}
+
+impl From<diesel::result::Error> for EnqueueError {
+    fn from(error: diesel::result::Error) -> Self {
+        match error {
+            diesel::result::Error::NotInTransaction => Self::NotInTransaction,
+            error => Self::Database(error),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Dead messages: for an operator's list, and to have one sent after all.
+//!
+//! No SQL.
+
+use std::time::Duration;
+
+use diesel::QueryResult;
+use uuid::Uuid;
+
+use crate::store::Backend;
+use crate::store::outbox::{self, DeadRow};
+
+/// A message that was given up: its publisher refused it for good, or its attempts are used up. Those behind
+/// it in its order have gone on without it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct DeadMessage {
+    /// Its id.
+    pub id: Uuid,
+    /// The scope of the operation that queued it.
+    pub scope: String,
+    /// The client's key of the operation that queued it.
+    pub key: String,
+    /// What it is about.
+    pub topic: String,
+    /// What it is in order with.
+    pub ordering_key: Option<String>,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// Why the last attempt failed.
+    pub last_error: Option<String>,
+    /// How long ago it was given up, by the database's clock.
+    pub dead_for: Duration,
+}
+
+impl DeadMessage {
+    fn new(row: DeadRow) -> Self {
+        Self {
+            id: Uuid::from_slice(&row.id).unwrap_or_default(),
+            scope: row.scope,
+            key: row.key,
+            topic: row.topic,
+            ordering_key: row.ordering_key,
+            attempts: u32::try_from(row.attempts).unwrap_or(u32::MAX),
+            last_error: row.last_error,
+            dead_for: Duration::from_millis(u64::try_from(row.since).unwrap_or_default()),
+        }
+    }
+}
+
+/// The dead messages, in their order, at most `limit`.
+///
+/// # Errors
+///
+/// The database's error.
+pub async fn dead<C: Backend>(conn: &mut C, limit: u32) -> QueryResult<Vec<DeadMessage>> {
+    let rows = outbox::dead(conn, limit).await?;
+    Ok(rows.into_iter().map(DeadMessage::new).collect())
+}
+
+/// Has a dead message sent after all, with all its attempts before it, and says whether there was one. It
+/// has its old id, and comes behind those that have overtaken it.
+///
+/// # Errors
+///
+/// The database's error.
+pub async fn requeue<C: Backend>(conn: &mut C, id: Uuid) -> QueryResult<bool> {
+    outbox::requeue(conn, id).await
+}

@@ -1,0 +1,58 @@
+//! What a relay does besides: deleting what was sent long ago, and measuring what is left to send.
+//!
+//! No SQL.
+
+use std::time::Duration;
+
+use metrics::gauge;
+use tokio::time::sleep;
+
+use super::{OutboxRelay, RelayError};
+use crate::operation::Chain;
+use crate::outbox::Publisher;
+use crate::store::Backend;
+use crate::store::outbox;
+use crate::workers::spread;
+
+const INTERVAL: Duration = Duration::from_secs(15);
+
+/// Messages that one statement deletes.
+const BATCH: u32 = 1_000;
+
+/// Between two batches, so that others come first.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Does not end.
+pub(super) async fn keep<C: Backend, P: Publisher>(relay: &OutboxRelay<C, P>) {
+    let interval = INTERVAL.min(relay.settings.poll);
+    loop {
+        if let Err(error) = relay.prune().await {
+            tracing::warn!(error = %Chain(&error), "sent messages could not be deleted");
+        }
+        if let Err(error) = relay.measure().await {
+            tracing::warn!(error = %Chain(&error), "the outbox could not be measured");
+        }
+        sleep(spread(interval)).await;
+    }
+}
+
+impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
+    async fn prune(&self) -> Result<(), RelayError> {
+        loop {
+            let pruned = outbox::prune(&mut **self.lend().await?, BATCH).await?;
+            if pruned < BATCH as usize {
+                return Ok(());
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    #[allow(clippy::cast_precision_loss)]
+    async fn measure(&self) -> Result<(), RelayError> {
+        let (count, oldest) = outbox::backlog(&mut **self.lend().await?).await?;
+        gauge!("idempotency_outbox_backlog").set(count as f64);
+        let oldest = oldest.unwrap_or_default().max(0) as f64 / 1000.0;
+        gauge!("idempotency_outbox_oldest_seconds").set(oldest);
+        Ok(())
+    }
+}

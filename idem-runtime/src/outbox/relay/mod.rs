@@ -1,0 +1,224 @@
+//! The relay: takes messages from the table, has them published, and writes down what became of them, turn
+//! by turn. Any number of them share the work.
+//!
+//! No SQL, no publisher.
+
+mod builder;
+mod chores;
+mod marks;
+mod publish;
+mod wake;
+
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use diesel::QueryResult;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep, timeout};
+use uuid::Uuid;
+
+pub use builder::{RelayBuildError, RelayBuilder};
+
+use super::Publisher;
+use crate::operation::Chain;
+use crate::pool::{ConnectionPool, LendError, Loan};
+use crate::store::Backend;
+use crate::store::outbox::{self, Bounds, Taken, TakenRow};
+use crate::workers::{Worker, spread};
+use builder::Settings;
+
+/// How long the pool has to lend a connection.
+const LENDING: Duration = Duration::from_secs(10);
+
+/// After a turn that failed: the database is away, or its tables are.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Publishes what has been queued: at least once, in the order of the commits for each ordering key.
+///
+/// Any number of relays may run, in the application's processes or in ones of their own. One that is
+/// killed leaves what it had taken to the others, which take it once its time has run out
+/// ([`claim_for`](RelayBuilder::claim_for)); what it had published then comes a second time, with the
+/// same id.
+///
+/// ```no_run
+/// # #[cfg(all(feature = "postgres", feature = "bb8"))]
+/// # mod example {
+/// use diesel_async::AsyncPgConnection;
+/// use diesel_async::pooled_connection::bb8::Pool;
+/// use idem_runtime::outbox::{OutboxMessage, OutboxRelay, PublishError, Publisher};
+///
+/// struct Printer;
+///
+/// impl Publisher for Printer {
+///     async fn publish(&self, message: &OutboxMessage) -> Result<(), PublishError> {
+///         println!("{} {}", message.id(), message.topic());
+///         Ok(())
+///     }
+/// }
+///
+/// async fn relay(pool: Pool<AsyncPgConnection>) -> Result<(), Box<dyn std::error::Error>> {
+///     let relay = OutboxRelay::builder(pool, Printer).build()?;
+///     relay.run(std::future::pending()).await;
+///     Ok(())
+/// }
+/// # }
+/// ```
+///
+/// On PostgreSQL it is woken by the commit of whoever queues, over a connection of its own, and looks by
+/// itself now and then; on SQLite it looks by itself.
+///
+/// In `metrics` it measures `idempotency_outbox_backlog` and `idempotency_outbox_oldest_seconds`, and counts
+/// `idempotency_outbox_sent_total`, `idempotency_outbox_failed_total` and `idempotency_outbox_dead_total`.
+pub struct OutboxRelay<C, P> {
+    pool: Arc<dyn ConnectionPool<C>>,
+    publisher: P,
+    settings: Settings,
+}
+
+impl<C, P> fmt::Debug for OutboxRelay<C, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OutboxRelay")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a relay has in hand: messages, and until when they are its own.
+struct Hand {
+    taken: Taken,
+    /// By our clock, counted from before the question was sent.
+    until: Instant,
+    rows: Vec<TakenRow>,
+}
+
+impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
+    /// A relay over this pool, to this publisher.
+    pub fn builder(pool: impl ConnectionPool<C>, publisher: P) -> RelayBuilder<C, P> {
+        RelayBuilder::new(Arc::new(pool), publisher)
+    }
+
+    /// Works until that is done; then finishes what is being published, gives the rest back, and returns.
+    ///
+    /// Needs no runtime of actix, but one of tokio, with time.
+    pub async fn run(self, until: impl Future<Output = ()>) {
+        let (stop, stopped) = watch::channel(false);
+        let mut work = pin!(self.work(stopped));
+        tokio::select! {
+            () = &mut work => {}
+            () = until => {
+                stop.send_replace(true);
+                work.await;
+            }
+        }
+    }
+
+    /// Works on the actix runtime of this thread. A process of its own is kept from it by no handler.
+    ///
+    /// # Panics
+    ///
+    /// Outside of an actix runtime, such as that of `#[actix_web::main]`.
+    pub fn spawn(self) -> Worker
+    where
+        C: 'static,
+    {
+        Worker::of(|mut stopped| {
+            self.run(async move {
+                // If the handle was dropped, nobody will stop it.
+                if stopped.wait_for(|stopped| *stopped).await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            })
+        })
+    }
+
+    async fn work(&self, stopped: watch::Receiver<bool>) {
+        let woken = Notify::new();
+        tokio::select! {
+            () = self.take_turns(&woken, stopped) => {}
+            () = wake::listen(&*self.pool, &woken) => {}
+            () = chores::keep(self) => {}
+        }
+    }
+
+    async fn take_turns(&self, woken: &Notify, mut stopped: watch::Receiver<bool>) {
+        while !*stopped.borrow() {
+            let pause = match self.turn(&stopped).await {
+                Ok(None) => continue,
+                Ok(Some(pause)) => pause,
+                Err(error) => {
+                    tracing::warn!(error = %Chain(&error), "a relay's turn is put off");
+                    let put_off = sleep(PAUSE.min(self.settings.poll));
+                    tokio::select! {
+                        () = put_off => {}
+                        Ok(_) = stopped.wait_for(|stopped| *stopped) => {}
+                    }
+                    continue;
+                }
+            };
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = woken.notified() => {}
+                Ok(_) = stopped.wait_for(|stopped| *stopped) => {}
+            }
+        }
+    }
+
+    /// Takes messages and has them published; or says how long there will be nothing to do, unless somebody
+    /// queues something.
+    async fn turn(&self, stopped: &watch::Receiver<bool>) -> Result<Option<Duration>, RelayError> {
+        let mut connection = self.lend().await?;
+        let hand = self.take(&mut connection).await?;
+        if hand.rows.is_empty() {
+            let (_, next) = outbox::due(&mut **connection).await?;
+            let next = next.and_then(|next| u64::try_from(next).ok());
+            let poll = spread(self.settings.poll);
+            // Not before it is due: the numbers are whole milliseconds.
+            return Ok(Some(
+                next.map_or(poll, |next| poll.min(Duration::from_millis(next + 1))),
+            ));
+        }
+        drop(connection);
+        publish::publish(self, hand, stopped).await;
+        Ok(None)
+    }
+
+    async fn take(&self, connection: &mut Loan<C>) -> QueryResult<Hand> {
+        let taken = Taken {
+            owner: Uuid::new_v4(),
+            length: self.settings.claim_for,
+        };
+        let until = Instant::now() + taken.length;
+        let bounds = Bounds {
+            messages: self.settings.batch,
+            in_order: self.settings.in_order(),
+            bytes: self.settings.bytes(),
+        };
+        // Whoever would write has to wait for others, and they for him.
+        let rows = if C::ONE_WRITER && !outbox::due(&mut ***connection).await?.0 {
+            Vec::new()
+        } else {
+            outbox::take(&mut ***connection, &taken, bounds).await?
+        };
+        Ok(Hand { taken, until, rows })
+    }
+
+    async fn lend(&self) -> Result<Loan<C>, RelayError> {
+        match timeout(LENDING, self.pool.lend()).await {
+            Ok(lent) => Ok(lent?),
+            Err(_) => Err(RelayError::Exhausted),
+        }
+    }
+}
+
+/// Why a relay did not get on, this time.
+#[derive(Debug, thiserror::Error)]
+enum RelayError {
+    #[error("no connection")]
+    Lend(#[from] LendError),
+    #[error("no connection became free")]
+    Exhausted,
+    #[error("the database failed")]
+    Database(#[from] diesel::result::Error),
+}

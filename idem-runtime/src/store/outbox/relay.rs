@@ -1,0 +1,222 @@
+//! The statements of a relay: taking messages, saying what became of them, and what it does besides.
+//!
+//! No SQL of one backend, no decisions about when or how often.
+
+use std::time::Duration;
+
+use diesel::QueryResult;
+use uuid::Uuid;
+
+use super::{Queue, TakenRow};
+use crate::store::statement::{BacklogQuery, DueQuery, Piece, Statement, TakenQuery, statement};
+
+/// How much a relay takes at once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    pub(crate) messages: u32,
+    /// Of one ordering key.
+    pub(crate) in_order: u32,
+    /// Payloads together; one message may be larger.
+    pub(crate) bytes: u32,
+}
+
+/// What a relay has taken.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Taken {
+    /// The fencing token.
+    pub(crate) owner: Uuid,
+    /// How long nobody else takes it.
+    pub(crate) length: Duration,
+}
+
+/// Takes messages that are due: such as are in no order, and the first ones of each order.
+///
+/// An order is only ever taken through its head, the first message of it that is neither sent nor dead,
+/// and whoever takes the head has its row locked. Behind it come those that follow it and are due, up to
+/// the first that is not. Two relays therefore never have the same order, or parts of it.
+pub(crate) async fn take<C: Queue>(
+    connection: &mut C,
+    taken: &Taken,
+    bounds: Bounds,
+) -> QueryResult<Vec<TakenRow>> {
+    let heads = statement![
+        "SELECT position, ordering_key FROM idempotency_outbox AS head \
+         WHERE sent_at IS NULL AND dead_at IS NULL AND available_at <= ",
+        Piece::Now,
+        " AND NOT EXISTS (SELECT 1 FROM idempotency_outbox AS earlier \
+         WHERE earlier.ordering_key = head.ordering_key AND earlier.position < head.position \
+         AND earlier.sent_at IS NULL AND earlier.dead_at IS NULL) \
+         ORDER BY position LIMIT ",
+        Piece::Number(bounds.messages.into()),
+        Piece::SkipLocked,
+    ];
+    let few = statement![
+        "SELECT few.position FROM idempotency_outbox AS few \
+         WHERE few.ordering_key = heads.ordering_key AND few.position >= heads.position \
+         AND few.sent_at IS NULL AND few.dead_at IS NULL ORDER BY few.position LIMIT ",
+        Piece::Number(bounds.in_order.into()),
+    ];
+    let first_closed = statement![
+        "SELECT min(closed.position) FROM idempotency_outbox AS closed \
+         WHERE closed.ordering_key = streams.ordering_key AND closed.position > streams.head \
+         AND closed.position <= streams.newest AND closed.sent_at IS NULL \
+         AND closed.dead_at IS NULL AND closed.available_at > ",
+        Piece::Now,
+    ];
+    let take = statement![
+        "WITH heads AS (",
+        heads,
+        "), streams AS (SELECT ordering_key, position AS head, (SELECT max(position) FROM (",
+        few,
+        ") AS fewer) AS newest FROM heads WHERE ordering_key IS NOT NULL), \
+         runs AS (SELECT ordering_key, head, coalesce((",
+        first_closed,
+        "), newest + 1) AS behind FROM streams), \
+         candidates AS (SELECT position, length(payload) AS size FROM idempotency_outbox \
+         WHERE position IN (SELECT position FROM heads) \
+         UNION SELECT message.position, length(message.payload) FROM runs \
+         JOIN idempotency_outbox AS message ON message.ordering_key = runs.ordering_key \
+         AND message.position >= runs.head AND message.position < runs.behind \
+         AND message.sent_at IS NULL AND message.dead_at IS NULL), \
+         chosen AS (SELECT position FROM \
+         (SELECT position, sum(size) OVER (ORDER BY position) - size AS ahead FROM candidates \
+         ORDER BY position LIMIT ",
+        Piece::Number(bounds.messages.into()),
+        ") AS sized WHERE ahead < ",
+        Piece::Number(bounds.bytes.into()),
+        ") UPDATE idempotency_outbox SET attempts = attempts + 1, owner = ",
+        taken.owner,
+        ", available_at = ",
+        Piece::later(taken.length),
+        " WHERE position",
+        Piece::OneOf(statement!["SELECT position FROM chosen"]),
+        " AND sent_at IS NULL AND dead_at IS NULL AND available_at <= ",
+        Piece::Now,
+        " RETURNING position, ",
+        Piece::BytesOfId("message_id"),
+        ", topic, ordering_key, headers, content_type, payload, CAST(attempts AS bigint), ",
+        Piece::Since("enqueued_at"),
+    ];
+    let mut rows = C::take(connection, TakenQuery(take)).await?;
+    rows.sort_by_key(|row| row.position);
+    Ok(rows)
+}
+
+/// Whether anything is due, and in how many milliseconds the next one is.
+pub(crate) async fn due<C: Queue>(connection: &mut C) -> QueryResult<(bool, Option<i64>)> {
+    let due = statement![
+        "SELECT EXISTS(SELECT 1 FROM idempotency_outbox \
+         WHERE sent_at IS NULL AND dead_at IS NULL AND available_at <= ",
+        Piece::Started,
+        "), (SELECT -",
+        Piece::Since("min(available_at)"),
+        " FROM idempotency_outbox WHERE sent_at IS NULL AND dead_at IS NULL AND available_at > ",
+        Piece::Started,
+        ")",
+    ];
+    let mut found = C::due(connection, DueQuery(due)).await?;
+    Ok(found.pop().unwrap_or_default())
+}
+
+/// Which rows: still this relay's.
+fn of(taken: &Taken, positions: &[i64]) -> Statement {
+    statement![
+        " WHERE owner = ",
+        taken.owner,
+        " AND position",
+        Piece::OneOf(statement![Piece::numbers(positions)]),
+    ]
+}
+
+/// They have arrived.
+pub(crate) async fn sent<C: Queue>(
+    connection: &mut C,
+    taken: &Taken,
+    positions: &[i64],
+    retain: Duration,
+) -> QueryResult<usize> {
+    let sent = statement![
+        "UPDATE idempotency_outbox SET owner = NULL, last_error = NULL, sent_at = ",
+        Piece::Now,
+        ", expires_at = ",
+        Piece::later(retain),
+        of(taken, positions),
+    ];
+    C::execute(connection, sent).await
+}
+
+/// It did not arrive, and is tried again after a pause.
+pub(crate) async fn put_off<C: Queue>(
+    connection: &mut C,
+    taken: &Taken,
+    position: i64,
+    error: &str,
+    pause: Duration,
+) -> QueryResult<usize> {
+    let put_off = statement![
+        "UPDATE idempotency_outbox SET owner = NULL, last_error = ",
+        Piece::Text(error.into()),
+        ", available_at = ",
+        Piece::later(pause),
+        of(taken, &[position]),
+    ];
+    C::execute(connection, put_off).await
+}
+
+/// It did not arrive, and is not tried again.
+pub(crate) async fn give_up<C: Queue>(
+    connection: &mut C,
+    taken: &Taken,
+    position: i64,
+    error: &str,
+) -> QueryResult<usize> {
+    let give_up = statement![
+        "UPDATE idempotency_outbox SET owner = NULL, last_error = ",
+        Piece::Text(error.into()),
+        ", dead_at = ",
+        Piece::Now,
+        of(taken, &[position]),
+    ];
+    C::execute(connection, give_up).await
+}
+
+/// They were not tried: whoever comes next takes them.
+pub(crate) async fn give_back<C: Queue>(
+    connection: &mut C,
+    taken: &Taken,
+    positions: &[i64],
+) -> QueryResult<usize> {
+    let give_back = statement![
+        "UPDATE idempotency_outbox SET owner = NULL, attempts = attempts - 1, available_at = ",
+        Piece::Now,
+        of(taken, positions),
+    ];
+    C::execute(connection, statement![Piece::Wake(give_back)]).await
+}
+
+/// Deletes at most `limit` messages that were sent and have been kept for long enough.
+pub(crate) async fn prune<C: Queue>(connection: &mut C, limit: u32) -> QueryResult<usize> {
+    let expired = statement![
+        "SELECT position FROM idempotency_outbox WHERE sent_at IS NOT NULL AND expires_at <= ",
+        Piece::Started,
+        " ORDER BY expires_at LIMIT ",
+        Piece::Number(limit.into()),
+        Piece::SkipLocked,
+    ];
+    let prune = statement![
+        "DELETE FROM idempotency_outbox WHERE position",
+        Piece::OneOf(expired)
+    ];
+    C::execute(connection, prune).await
+}
+
+/// How many messages are not sent yet, and for how many milliseconds the oldest has been waiting.
+pub(crate) async fn backlog<C: Queue>(connection: &mut C) -> QueryResult<(i64, Option<i64>)> {
+    let backlog = statement![
+        "SELECT count(*), ",
+        Piece::Since("min(enqueued_at)"),
+        " FROM idempotency_outbox WHERE sent_at IS NULL AND dead_at IS NULL",
+    ];
+    let mut found = C::backlog(connection, BacklogQuery(backlog)).await?;
+    Ok(found.pop().unwrap_or_default())
+}

@@ -1,0 +1,2 @@
+-- Unsent messages are lost.
+DROP TABLE idempotency_outbox;

@@ -1,0 +1,2 @@
+-- Messages that come again are worked on again.
+DROP TABLE idempotency_inbox;

@@ -1,0 +1,90 @@
+//! What handlers queue, and the relay of this process. The publishers are beside this file.
+
+mod collector;
+mod commands;
+mod relay;
+
+use actix_web::HttpResponse;
+use diesel::result::{DatabaseErrorKind, Error};
+use idem_runtime::outbox::{EnqueueError, Message};
+use idem_runtime::{Backend, IdempotencyKey, Retry};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::effects::Writes;
+use crate::failure::Failure;
+use crate::play::{count_and_play, play};
+use crate::script::Script;
+use crate::tools::Tools;
+
+pub(crate) use commands::routes;
+pub(crate) use relay::{Relaying, start};
+
+/// A message to be queued.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Queued {
+    topic: String,
+    payload: Value,
+    #[serde(default)]
+    order: Option<String>,
+    #[serde(default)]
+    headers: Vec<(String, String)>,
+    #[serde(default)]
+    delay_ms: u64,
+}
+
+/// Queues them, and says so: a process that is killed later has told which ones it had.
+pub(crate) async fn queue<C: Backend>(
+    connection: &mut C,
+    key: &IdempotencyKey,
+    messages: &[Queued],
+) -> Result<(), EnqueueError> {
+    for queued in messages {
+        let mut message = Message::json(&queued.topic, &queued.payload)?;
+        if let Some(order) = &queued.order {
+            message = message.ordered_by(order);
+        }
+        for (name, value) in &queued.headers {
+            message = message.header(name, value);
+        }
+        message = message.not_before(std::time::Duration::from_millis(queued.delay_ms));
+        let id = message.enqueue(connection, key).await?;
+        eprintln!("queued {id} {}", queued.topic);
+    }
+    Ok(())
+}
+
+/// [`play`] between messages.
+pub(crate) async fn queue_and_play<C: Backend + Writes>(
+    script: &Script,
+    key: &IdempotencyKey,
+    tools: &Tools,
+    connection: &mut C,
+) -> Result<HttpResponse, Failure> {
+    queue(connection, key, &script.messages).await?;
+    let response = play(script, tools, connection).await?;
+    queue(connection, key, &script.afterwards).await?;
+    Ok(response)
+}
+
+/// [`count_and_play`] behind messages: it may be run again.
+pub(crate) async fn queue_and_count<C: Backend + Writes>(
+    script: &Script,
+    key: &IdempotencyKey,
+    tools: &Tools,
+    connection: &mut C,
+) -> Result<HttpResponse, Failure> {
+    queue(connection, key, &script.messages)
+        .await
+        .map_err(conflict)?;
+    count_and_play(script, tools, connection).await
+}
+
+fn conflict(error: EnqueueError) -> Failure {
+    match error {
+        EnqueueError::Database(
+            error @ Error::DatabaseError(DatabaseErrorKind::SerializationFailure, _),
+        ) => Failure::Conflict(Retry::new(error)),
+        other => Failure::Queue(other),
+    }
+}
