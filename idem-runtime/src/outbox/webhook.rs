@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use actix_web::http::header::HttpDate;
 use reqwest::header::{
-    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
-    TRANSFER_ENCODING,
+    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue,
+    RETRY_AFTER, TRANSFER_ENCODING,
 };
 use reqwest::{Client, ClientBuilder, Response, StatusCode, Url, redirect};
 
@@ -212,7 +212,7 @@ impl fmt::Debug for WebhookPublisher {
 }
 
 fn value_of(text: &str) -> Result<HeaderValue, Refused> {
-    text.parse().map_err(|_| Refused::Header)
+    HeaderValue::from_bytes(text.as_bytes()).map_err(|_| Refused::Header)
 }
 
 fn judge(status: StatusCode, headers: &HeaderMap) -> Result<(), PublishError> {
@@ -245,7 +245,9 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         return Some(Duration::from_secs(seconds));
     }
     let date: HttpDate = value.parse().ok()?;
-    SystemTime::from(date).duration_since(SystemTime::now()).ok()
+    SystemTime::from(date)
+        .duration_since(SystemTime::now())
+        .ok()
 }
 
 async fn read_out(mut response: Response) {

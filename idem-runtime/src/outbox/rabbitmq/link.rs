@@ -54,7 +54,9 @@ impl Link {
             return Ok(Arc::clone(connection));
         }
         state.connection = None;
-        let attempt = state.attempt.take_if(|attempt| attempt.since.elapsed() > PATIENCE);
+        let attempt = state
+            .attempt
+            .take_if(|attempt| attempt.since.elapsed() > PATIENCE);
         drop(attempt);
         let attempt = state.attempt.get_or_insert_with(|| Attempt {
             since: Instant::now(),

@@ -75,7 +75,13 @@ mod tests {
 
     #[test]
     fn what_is_no_secret_is_refused() {
-        for secret in ["", "whsec_", "whsec_c2hvcnQ=", "whsec_%", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS"] {
+        for secret in [
+            "",
+            "whsec_",
+            "whsec_c2hvcnQ=",
+            "whsec_%",
+            "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS",
+        ] {
             assert!(secret.parse::<Secret>().is_err(), "{secret}");
         }
     }
