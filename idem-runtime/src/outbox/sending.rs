@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::PublishError;
 
-/// How long one attempt may take, unless a publisher is told otherwise: less than a message is left to its relay.
+/// How long one attempt may take, unless a publisher is told otherwise: less than a message is left to
+/// its relay.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Nobody knows whether the message has arrived.
@@ -15,11 +16,10 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 struct NoAnswer(Duration);
 
 /// What it comes to, or a temporary error when it takes too long. It is dropped then.
-#[cfg(any(feature = "nats", feature = "rabbitmq"))]
-pub(super) async fn within(
+pub(super) async fn within<T>(
     timeout: Duration,
-    attempt: impl Future<Output = Result<(), PublishError>>,
-) -> Result<(), PublishError> {
+    attempt: impl Future<Output = Result<T, PublishError>>,
+) -> Result<T, PublishError> {
     tokio::time::timeout(timeout, attempt)
         .await
         .unwrap_or_else(|_| Err(PublishError::temporary(NoAnswer(timeout))))

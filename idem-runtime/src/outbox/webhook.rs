@@ -14,7 +14,7 @@ use reqwest::header::{
 };
 use reqwest::{Client, ClientBuilder, Response, StatusCode, Url, redirect};
 
-use super::sending::TIMEOUT;
+use super::sending::{TIMEOUT, within};
 use super::{OutboxMessage, PublishError, Publisher};
 use signature::Secret;
 
@@ -189,16 +189,15 @@ impl Publisher for WebhookPublisher {
             .client
             .post(self.url.clone())
             .headers(headers)
-            .body(message.payload().clone())
-            .timeout(self.timeout);
-        match request.send().await {
-            Ok(response) => {
-                let verdict = judge(response.status(), response.headers());
-                read_out(response).await;
-                verdict
-            }
-            Err(error) => Err(PublishError::temporary(error.without_url())),
-        }
+            .body(message.payload().clone());
+        let answer = async {
+            let answer = request.send().await;
+            answer.map_err(|error| PublishError::temporary(error.without_url()))
+        };
+        let response = within(self.timeout, answer).await?;
+        let verdict = judge(response.status(), response.headers());
+        read_out(response).await;
+        verdict
     }
 }
 

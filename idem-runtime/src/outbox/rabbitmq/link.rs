@@ -77,7 +77,7 @@ async fn connect(uri: AMQPUri) -> Result<Connection, Error> {
         mem::forget(dispatcher::set_default(&Dispatch::none()));
         let stream = uri.connect_with_config_async(TLSConfig::default(), &runtime);
         let stream = timeout(PATIENCE, stream).await.map_err(io::Error::from)?;
-        Ok(stream?)
+        Ok::<_, Error>(stream?)
     };
     let properties = ConnectionProperties::default();
     Connection::connector(uri, default_runtime()?, reach, properties).await
