@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_nats::connection::State;
 use async_nats::jetstream::context::{self, PublishErrorKind};
+use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::{Context, ErrorCode};
 use async_nats::{HeaderMap, HeaderName, HeaderValue, Subject};
 
@@ -105,7 +106,7 @@ impl NatsPublisher {
         if self.jetstream.client().connection_state() != State::Connected {
             return Err(PublishError::temporary(Unsendable::Disconnected));
         }
-        let publish = context::Publish::build()
+        let publish = PublishMessage::build()
             .headers(headers)
             .message_id(message.id().to_string())
             .payload(message.payload().clone());
