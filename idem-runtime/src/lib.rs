@@ -102,7 +102,9 @@
 //! | [`policy`] | what one endpoint declared |
 //! | [`pool`] | pools, and how their connections are set up |
 //! | [`problem`] | our own answers |
-//! | [`migrations`] | the table |
+//! | [`outbox`] | messages to other systems |
+//! | [`inbox`] | messages from other systems |
+//! | [`migrations`] | the tables |
 //! | [`testing`] | faults of lease mode, for tests of applications |
 //!
 //! # Cancellation

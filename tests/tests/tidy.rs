@@ -140,6 +140,21 @@ const ROOMS: &[Room] = &[
         because: "what a retry may do is decided where clients' retries are",
     },
     Room {
+        path: "idem-runtime/src/outbox",
+        never: SQL,
+        because: "SQL is the store's",
+    },
+    Room {
+        path: "idem-runtime/src/outbox/places.rs",
+        never: OUTSIDE,
+        because: "a place is a pure value",
+    },
+    Room {
+        path: "idem-runtime/src/inbox.rs",
+        never: SQL,
+        because: "SQL is the store's",
+    },
+    Room {
         path: "idem-runtime/src/status.rs",
         never: SQL,
         because: "SQL is the store's",
@@ -161,6 +176,21 @@ const ROOMS: &[Room] = &[
     },
     Room {
         path: "idem-runtime/src/store/lease",
+        never: DIALECT,
+        because: "what one backend alone says is the backend's",
+    },
+    Room {
+        path: "idem-runtime/src/store/outbox.rs",
+        never: DIALECT,
+        because: "what one backend alone says is the backend's",
+    },
+    Room {
+        path: "idem-runtime/src/store/outbox",
+        never: DIALECT,
+        because: "what one backend alone says is the backend's",
+    },
+    Room {
+        path: "idem-runtime/src/store/inbox.rs",
         never: DIALECT,
         because: "what one backend alone says is the backend's",
     },

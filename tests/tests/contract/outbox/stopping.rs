@@ -14,7 +14,7 @@ async fn what_is_being_published_is_finished(stage: &Stage) {
     let app = stage.start().await;
     let slow = under(
         ordered("t", json!("slow"), "o"),
-        json!([["X-Sleep-Ms", "1500"]]),
+        json!([["X-Sleep-Ms", "3000"]]),
     );
     let messages = [
         slow,

@@ -20,12 +20,12 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 #[derive(Deserialize)]
 struct Named {
-    id: Uuid,
+    id: String,
 }
 
 #[derive(Deserialize)]
 struct Received {
-    id: Uuid,
+    id: String,
     consumer: String,
     label: String,
     #[serde(default)]
@@ -77,7 +77,7 @@ async fn requeue(
     query: web::Query<Named>,
     tools: web::Data<Tools>,
 ) -> actix_web::Result<impl Responder> {
-    let found = on_connection!(tools, connection => outbox::requeue(connection, query.id).await?)?;
+    let found = on_connection!(tools, connection => outbox::requeue(connection, Uuid::parse_str(&query.id)?).await?)?;
     Ok(web::Json(found))
 }
 
@@ -87,13 +87,17 @@ async fn receive(
     query: web::Query<Received>,
     tools: web::Data<Tools>,
 ) -> actix_web::Result<HttpResponse> {
-    let is_new = on_connection!(tools, connection => work(connection, &query).await?)?;
+    let is_new = on_connection!(tools, connection => work(connection, Uuid::parse_str(&query.id)?, &query).await?)?;
     Ok(HttpResponse::Ok().json(is_new))
 }
 
-async fn work<C: Backend + Writes>(connection: &mut C, query: &Received) -> Result<bool, Error> {
+async fn work<C: Backend + Writes>(
+    connection: &mut C,
+    id: Uuid,
+    query: &Received,
+) -> Result<bool, Error> {
     C::TransactionManager::begin_transaction(connection).await?;
-    let done = inbox::once(connection, &query.consumer, query.id, async |connection| {
+    let done = inbox::once(connection, &query.consumer, id, async |connection| {
         connection.insert(&query.label).await?;
         match query.fail {
             true => Err(Error::RollbackTransaction),
