@@ -19,6 +19,9 @@ use tracing::dispatcher::{self, Dispatch};
 /// late.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// In seconds, unless the URL says something else: one that is gone without a word is noticed after two.
+const HEARTBEAT: u16 = 10;
+
 pub(super) struct Link {
     uri: AMQPUri,
     state: Mutex<State>,
@@ -38,7 +41,8 @@ struct Attempt {
 }
 
 impl Link {
-    pub(super) fn to(uri: AMQPUri) -> Self {
+    pub(super) fn to(mut uri: AMQPUri) -> Self {
+        uri.query.heartbeat.get_or_insert(HEARTBEAT);
         Self {
             uri,
             state: Mutex::default(),
