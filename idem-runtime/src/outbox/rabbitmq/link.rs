@@ -58,10 +58,10 @@ impl Link {
             return Ok(Arc::clone(connection));
         }
         state.connection = None;
-        let attempt = state
-            .attempt
-            .take_if(|attempt| attempt.since.elapsed() > PATIENCE);
-        drop(attempt);
+        let is_late = |attempt: &mut Attempt| attempt.since.elapsed() > PATIENCE;
+        if let Some(attempt) = state.attempt.take_if(is_late) {
+            attempt.task.abort();
+        }
         let attempt = state.attempt.get_or_insert_with(|| Attempt {
             since: Instant::now(),
             task: tokio::spawn(connect(self.uri.clone())),
