@@ -92,9 +92,11 @@ impl Got {
 
 /// An answer with these further header lines, each with its line end.
 pub(crate) fn answer(status: u16, headers: &str) -> Reaction {
-    Reaction::Answer(format!(
-        "HTTP/1.1 {status} Whatever\r\n{headers}content-length: 2\r\n\r\nok"
-    ))
+    let rest = match status {
+        204 | 304 => "\r\n",
+        _ => "content-length: 2\r\n\r\nok",
+    };
+    Reaction::Answer(format!("HTTP/1.1 {status} Whatever\r\n{headers}{rest}"))
 }
 
 async fn listen(listener: TcpListener, shared: Arc<Shared>) {
