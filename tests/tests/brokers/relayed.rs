@@ -45,7 +45,10 @@ async fn queue(app: &App, topic: &str, numbers: std::ops::Range<u64>) {
             .collect();
         let script = json!({ "label": "relayed", "status": 201, "messages": messages });
         let key = format!("{topic}-{}", some[0]);
-        let request = Request::post("/outbox/script").key(&key).json(&script);
+        let request = Request::post("/outbox/script")
+            .bearer("acme:one")
+            .key(&key)
+            .json(&script);
         let answer = app.send(&request).await;
         assert_eq!(answer.status, 201, "{}", answer.text());
     }
