@@ -128,6 +128,12 @@
 //! | `sqlite` | `SyncConnectionWrapper<SqliteConnection>` | no |
 //! | `bb8` | diesel-async's bb8 pool | yes |
 //! | `deadpool` | diesel-async's deadpool pool | no |
+//! | `nats` | the outbox's publisher for NATS JetStream, on `async-nats` | no |
+//! | `rabbitmq` | the outbox's publisher for RabbitMQ, on `lapin` | no |
+//! | `webhook` | the outbox's publisher for webhooks, on `reqwest` | no |
+//!
+//! None of the last three brings TLS: that is the choice of the application, which enables it on its own
+//! dependency on the client.
 
 #![cfg_attr(
     not(all(feature = "postgres", feature = "sqlite")),

@@ -2,9 +2,12 @@
 
 use actix_web::{HttpMessage, HttpRequest};
 
+use uuid::Uuid;
+
 use crate::UnresolvedOperation;
 use crate::key::IdempotencyKey;
 use crate::lease::Switch;
+use crate::outbox::{Message, OutboxMessage};
 
 /// Stops the heartbeat of the operation that this request is for: its lease is no longer renewed, and
 /// its handler is no longer cancelled before the lease runs out. A test sees with this what a handler
@@ -23,4 +26,11 @@ pub fn stop_heartbeat(request: &HttpRequest) {
 #[must_use]
 pub fn unresolved_operation(endpoint: &str, scope: &str, key: &str) -> UnresolvedOperation {
     UnresolvedOperation::of_nothing(endpoint, IdempotencyKey::new(scope, key))
+}
+
+/// What a relay hands a publisher at the first attempt, for the test of a [`Publisher`](crate::outbox::Publisher). No
+/// such message is queued.
+#[must_use]
+pub fn outbox_message(id: Uuid, message: Message) -> OutboxMessage {
+    OutboxMessage::first(id, message)
 }

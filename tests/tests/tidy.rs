@@ -235,6 +235,11 @@ const ROOMS: &[Room] = &[
         because: "a canonical form is a pure value",
     },
     Room {
+        path: "idem-runtime/src/outbox/webhook/signature.rs",
+        never: OUTSIDE,
+        because: "a signature is a pure value",
+    },
+    Room {
         path: "idem-runtime/src/digest.rs",
         never: OUTSIDE,
         because: "a digest is a pure value",
@@ -251,6 +256,11 @@ const ROOMS: &[Room] = &[
     },
     Room {
         path: "tests/src",
+        never: &["idem_runtime::private"],
+        because: "tests use the public API",
+    },
+    Room {
+        path: "tests/tests/brokers",
         never: &["idem_runtime::private"],
         because: "tests use the public API",
     },
@@ -304,6 +314,12 @@ const ROOMS: &[Room] = &[
         never: &["idem_runtime", "idem_macros"],
         because: "xtask is not product code",
     },
+];
+
+/// A file, and the word that may stand in it all the same.
+const EXCEPTIONS: &[(&str, &str)] = &[
+    // A receiver compares the timestamp of a signed webhook with its own clock, not with our database's.
+    ("idem-runtime/src/outbox/webhook.rs", "SystemTime"),
 ];
 
 /// Everywhere below these are sources of ours. Below `tests/ui` stand programs that are wrong on purpose.
@@ -377,7 +393,12 @@ fn no_room_breaks_its_rule() {
         );
         for (path, text) in files {
             for (number, line) in code(&text) {
-                let broken = room.never.iter().find(|word| line.contains(**word));
+                let is_allowed = |word: &str| {
+                    let mut exceptions = EXCEPTIONS.iter();
+                    exceptions.any(|(file, allowed)| path.ends_with(file) && *allowed == word)
+                };
+                let mut words = room.never.iter();
+                let broken = words.find(|word| line.contains(**word) && !is_allowed(word));
                 assert!(
                     broken.is_none(),
                     "{}:{number} has {:?}: {}\n{line}",

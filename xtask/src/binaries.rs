@@ -1,4 +1,4 @@
-//! Where the programs of PostgreSQL and PgBouncer are, and how they get there. Starts no server.
+//! Where the programs of PostgreSQL, PgBouncer and the brokers are, and how they get there. Starts no server.
 
 use std::env;
 use std::fs;
@@ -8,6 +8,7 @@ use std::process::Command;
 use crate::Outcome;
 use crate::place::is_root;
 use crate::process::run;
+use crate::test::{AMQP, NATS};
 
 const PGBOUNCER: &str = "IDEM_TEST_PGBOUNCER";
 
@@ -69,10 +70,56 @@ pub(crate) fn offer_faketime() {
 }
 
 fn find_pgbouncer() -> Option<PathBuf> {
+    find_program("pgbouncer", &[], &["/usr/sbin"])
+}
+
+/// `nats-server`: an installed one, else Debian's package where we may install it.
+pub(crate) fn find_or_install_nats() -> Outcome<PathBuf> {
+    let find = || find_program("nats-server", &[], &["/usr/sbin"]);
+    find_or_install_broker("NATS", "nats-server", NATS, find)
+}
+
+/// `rabbitmq-server` and `epmd`, as for [`find_or_install_nats`]. Debian's in the PATH wants to be run by its own user: it
+/// wraps the real one.
+pub(crate) fn find_or_install_rabbit() -> Outcome<(PathBuf, PathBuf)> {
+    let find = || {
+        let server = find_program("rabbitmq-server", &["/usr/lib/rabbitmq/bin"], &[])?;
+        let names = find_program("epmd", &[], &["/usr/lib/erlang/bin"])?;
+        Some((server, names))
+    };
+    find_or_install_broker("RabbitMQ", "rabbitmq-server", AMQP, find)
+}
+
+fn find_or_install_broker<T>(
+    name: &str,
+    package: &str,
+    variable: &str,
+    find: impl Fn() -> Option<T>,
+) -> Outcome<T> {
+    if let Some(found) = find() {
+        return Ok(found);
+    }
+    if is_root() {
+        install(package)?;
+    }
+    find().ok_or_else(|| {
+        format!(
+            "no {name} found.\n\
+             Install it:  sudo apt-get install -y {package}\n\
+             or name a running one in {variable}"
+        )
+        .into()
+    })
+}
+
+/// In these places, in PATH, in those.
+fn find_program(name: &str, first: &[&str], last: &[&str]) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path)
-        .chain(["/usr/sbin".into()])
-        .map(|directory| directory.join("pgbouncer"))
+    let first = first.iter().map(PathBuf::from);
+    first
+        .chain(env::split_paths(&path))
+        .chain(last.iter().map(PathBuf::from))
+        .map(|directory| directory.join(name))
         .find(|program| program.is_file())
 }
 

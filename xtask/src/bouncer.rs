@@ -81,7 +81,7 @@ fn tests(cluster: &Cluster, bouncer: &Bouncer, binary: &str) -> Command {
 
 impl Bouncer {
     fn start(program: &Path, cluster: &Cluster, settings: &[&str]) -> Outcome<Self> {
-        let place = Place::fresh()?;
+        let place = Place::fresh("pgbouncer")?;
         let port = free_port()?;
         let file = place.directory.join("pgbouncer.ini");
         fs::write(&file, configuration(cluster, port, settings))?;

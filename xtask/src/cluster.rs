@@ -115,7 +115,7 @@ impl Cluster {
         let programs = binaries::find_or_install()?;
         let mut log = PathBuf::new();
         for _ in 0..ATTEMPTS {
-            let place = Place::fresh()?;
+            let place = Place::fresh("postgres")?;
             log = place.log();
             let data = place.directory.join(DATA);
             fill(&place, &programs, &data)?;

@@ -1,5 +1,5 @@
 //! `cargo xtask`: what a person and CI both run. Commands only; product code never lives here. A library too, so that
-//! tests that kill a PostgreSQL of their own start it as the commands do.
+//! tests that kill a server of their own start it as the commands do.
 
 mod bench;
 mod binaries;
@@ -8,9 +8,12 @@ mod cluster;
 mod deny;
 mod fuzz;
 mod license;
+mod nats;
 mod packages;
 mod place;
 mod process;
+mod rabbit;
+mod service;
 mod soak;
 mod supervisor;
 mod test;
@@ -21,6 +24,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 pub use cluster::{Cluster, Purpose};
+pub use nats::Nats;
+pub use rabbit::Rabbit;
 
 /// What a command of ours returns: nothing, or what went wrong in words.
 pub type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
@@ -37,7 +42,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Every test, feature set and package. Starts a private PostgreSQL unless IDEM_TEST_POSTGRES_URL is set
+    /// Every test, feature set and package. Starts a private PostgreSQL, NATS and RabbitMQ, each unless its variable names
+    /// one: IDEM_TEST_POSTGRES_URL, IDEM_TEST_NATS_URL, IDEM_TEST_AMQP_URL
     Test {
         /// Arguments for `cargo test`; with any, only `cargo test` runs
         #[arg(last = true)]

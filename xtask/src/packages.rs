@@ -12,6 +12,9 @@ const FEATURE_SETS: &[&str] = &[
     "deadpool",
     "postgres,bb8",
     "sqlite,deadpool",
+    "nats",
+    "rabbitmq",
+    "webhook",
 ];
 
 /// Packages that are never published.

@@ -1,4 +1,4 @@
-//! As whom the server runs and where its files are: PostgreSQL refuses to run as root. Starts no server.
+//! As whom a server runs and where its files are: PostgreSQL refuses to run as root. Starts no server.
 
 use std::env;
 use std::fs;
@@ -31,19 +31,20 @@ pub(crate) fn is_root() -> bool {
 }
 
 impl Place {
-    /// In `target/`, or in the temporary directory where the server's user cannot reach `target/`.
-    pub(crate) fn fresh() -> Outcome<Self> {
+    /// In `target/`, or in the temporary directory where the server's user cannot reach `target/`; for a server of this
+    /// name.
+    pub(crate) fn fresh(server: &str) -> Outcome<Self> {
         let user = if is_root() {
             Some(unprivileged()?)
         } else {
             None
         };
-        let place = Self::at(&target(), "postgres-", user)?;
+        let place = Self::at(&target(), &format!("{server}-"), user)?;
         if place.is_reachable() {
             return Ok(place);
         }
         place.leave();
-        let fallback = Self::at(&env::temp_dir(), "idem-postgres-", user)?;
+        let fallback = Self::at(&env::temp_dir(), &format!("idem-{server}-"), user)?;
         println!(
             "xtask: the server's user cannot reach {}; using {}",
             place.directory.display(),

@@ -5,10 +5,14 @@ use std::process::Command;
 
 use crate::Outcome;
 use crate::cluster::{Cluster, Purpose};
+use crate::nats::Nats;
 use crate::packages;
 use crate::process::{self, cargo};
+use crate::rabbit::Rabbit;
 
 pub(crate) const URL: &str = "IDEM_TEST_POSTGRES_URL";
+pub(crate) const NATS: &str = "IDEM_TEST_NATS_URL";
+pub(crate) const AMQP: &str = "IDEM_TEST_AMQP_URL";
 
 pub(crate) fn run(extra: &[String]) -> Outcome {
     let mut failures = Vec::new();
@@ -31,16 +35,27 @@ pub(crate) fn run(extra: &[String]) -> Outcome {
 }
 
 fn tests(extra: &[String]) -> Outcome {
-    let given = env::var(URL).ok().filter(|url| !url.is_empty());
-    // Held until the tests are over: dropping it stops the server.
-    let (url, _cluster) = match given {
-        Some(url) => (url, None),
-        None => {
-            let cluster = Cluster::start(Purpose::Tests)?;
-            (cluster.url(), Some(cluster))
-        }
-    };
-    process::run(cargo_test(extra).env(URL, url))
+    // Held until the tests are over: dropping one stops the server. RabbitMQ takes its time, and the tests that are for it
+    // wait for it.
+    let (amqp, _rabbit) = given_or(AMQP, Rabbit::begin, Rabbit::url)?;
+    let (nats, _nats) = given_or(NATS, Nats::start, Nats::url)?;
+    let (url, _cluster) = given_or(URL, || Cluster::start(Purpose::Tests), Cluster::url)?;
+    let mut command = cargo_test(extra);
+    process::run(command.envs([(URL, url), (NATS, nats), (AMQP, amqp)]))
+}
+
+/// What the variable names, else a server of our own.
+fn given_or<T>(
+    variable: &str,
+    start: impl FnOnce() -> Outcome<T>,
+    url: impl FnOnce(&T) -> String,
+) -> Outcome<(String, Option<T>)> {
+    let given = env::var(variable).ok().filter(|url| !url.is_empty());
+    if let Some(given) = given {
+        return Ok((given, None));
+    }
+    let server = start()?;
+    Ok((url(&server), Some(server)))
 }
 
 fn cargo_test(extra: &[String]) -> Command {

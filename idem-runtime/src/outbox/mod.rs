@@ -42,15 +42,29 @@
 mod enqueue;
 mod letters;
 mod message;
+#[cfg(feature = "nats")]
+mod nats;
 mod outgoing;
 mod places;
 mod publisher;
+#[cfg(feature = "rabbitmq")]
+mod rabbitmq;
 mod relay;
+#[cfg(any(feature = "nats", feature = "rabbitmq", feature = "webhook"))]
+mod sending;
+#[cfg(feature = "webhook")]
+mod webhook;
 
 pub use enqueue::{EnqueueError, enqueue};
 pub use letters::{DeadMessage, dead, requeue};
 pub use message::Message;
+#[cfg(feature = "nats")]
+pub use nats::NatsPublisher;
 pub use outgoing::OutboxMessage;
 pub(crate) use places::Places;
 pub use publisher::{PublishError, Publisher};
+#[cfg(feature = "rabbitmq")]
+pub use rabbitmq::{InvalidAmqpUrl, RabbitPublisher};
 pub use relay::{OutboxRelay, RelayBuildError, RelayBuilder};
+#[cfg(feature = "webhook")]
+pub use webhook::{InvalidSecret, WebhookError, WebhookPublisher};

@@ -8,6 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use uuid::Uuid;
 
+use super::Message;
+
 /// A message to be published.
 #[derive(Clone)]
 pub struct OutboxMessage {
@@ -22,6 +24,20 @@ pub struct OutboxMessage {
 }
 
 impl OutboxMessage {
+    /// At its first attempt, right after it was queued.
+    pub(crate) fn first(id: Uuid, message: Message) -> Self {
+        Self {
+            id,
+            topic: message.topic,
+            ordering_key: message.ordering_key,
+            headers: message.headers,
+            content_type: message.content_type,
+            payload: message.payload,
+            attempt: 1,
+            age: Duration::ZERO,
+        }
+    }
+
     /// What duplicates are known by: the same each time this message is published, and in every run of
     /// the operation that has queued it.
     #[must_use]

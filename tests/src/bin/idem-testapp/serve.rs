@@ -73,7 +73,8 @@ macro_rules! serve {
             if let Some(event) = arguments.die_at {
                 fatal::arm(event);
             }
-            let relay = outbox::start(&arguments.relaying, Shared(pool.into_inner()), &tools)?;
+            let pool = Shared(pool.into_inner());
+            let relay = outbox::start(&arguments.relaying, pool, &tools).await?;
             let mut server = HttpServer::new(app);
             if let Some(workers) = arguments.workers {
                 server = server.workers(workers);

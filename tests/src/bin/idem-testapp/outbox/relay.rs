@@ -4,7 +4,9 @@ use std::error::Error;
 use std::time::Duration;
 
 use actix_web::web;
-use idem_runtime::outbox::{OutboxRelay, Publisher};
+use idem_runtime::outbox::{
+    NatsPublisher, OutboxRelay, Publisher, RabbitPublisher, WebhookPublisher,
+};
 use idem_runtime::pool::ConnectionPool;
 use idem_runtime::{Backend, Worker};
 
@@ -14,7 +16,7 @@ use crate::tools::Tools;
 /// What the command line says of it.
 #[derive(Clone, clap::Args)]
 pub(crate) struct Relaying {
-    /// Publish what is queued: `file:PATH`
+    /// Publish what is queued: `file:PATH`, `nats:URL`, `amqp:URL` or `webhook:URL`
     #[arg(long, value_name = "URL")]
     relay: Option<String>,
     #[arg(long, hide = true, default_value_t = 50)]
@@ -34,7 +36,7 @@ pub(crate) struct Relaying {
 }
 
 /// Starts it.
-pub(crate) fn start<C: Backend>(
+pub(crate) async fn start<C: Backend>(
     relaying: &Relaying,
     pool: impl ConnectionPool<C>,
     tools: &web::Data<Tools>,
@@ -50,6 +52,15 @@ pub(crate) fn start<C: Backend>(
             };
             spawn(relaying, pool, collector).map(Some)
         }
+        Some(("nats", url)) => {
+            // The broker may come after us.
+            let options = async_nats::ConnectOptions::new().retry_on_initial_connect();
+            let client = options.connect(url).await?;
+            let jetstream = async_nats::jetstream::new(client);
+            spawn(relaying, pool, NatsPublisher::new(jetstream)).map(Some)
+        }
+        Some(("amqp", url)) => spawn(relaying, pool, RabbitPublisher::new(url)?).map(Some),
+        Some(("webhook", url)) => spawn(relaying, pool, WebhookPublisher::new(url)?).map(Some),
         _ => Err(format!("`{target}` is no relay").into()),
     }
 }

@@ -1,0 +1,108 @@
+//! A private server other than PostgreSQL, for one run: killed, started again on the same files, and gone afterwards however
+//! we end. Knows nothing of what it serves.
+
+use std::ffi::OsString;
+use std::fs;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::Child;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::Outcome;
+use crate::place::Place;
+use crate::supervisor::{Life, supervise};
+
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Below the ports that systems give to clients: one of those that nobody listens on can be reached by a client that was
+/// given the same one, which then talks to itself.
+const PORTS: std::ops::Range<u16> = 15_000..32_000;
+
+pub(crate) struct Service {
+    name: &'static str,
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    /// Says in the log that it is ready.
+    sign: &'static str,
+    supervisor: Option<Child>,
+    place: Place,
+}
+
+impl Service {
+    /// Starts it, and does not wait for it.
+    pub(crate) fn begin(
+        name: &'static str,
+        place: Place,
+        program: PathBuf,
+        arguments: Vec<OsString>,
+        sign: &'static str,
+    ) -> Outcome<Self> {
+        let mut service = Self {
+            name,
+            program,
+            arguments,
+            sign,
+            supervisor: None,
+            place,
+        };
+        service.begin_again()?;
+        Ok(service)
+    }
+
+    /// The same after it was killed.
+    pub(crate) fn begin_again(&mut self) -> Outcome {
+        // The files outlive the server, and go when we do.
+        let nothing = self.place.directory.join("nothing");
+        let life = Life::Once("KILL");
+        let child = supervise(&self.place, &nothing, life, &self.program, &self.arguments)?;
+        self.supervisor = Some(child);
+        Ok(())
+    }
+
+    /// Returns when it has said that it is ready.
+    pub(crate) fn wait(&mut self) -> Outcome {
+        let start = Instant::now();
+        loop {
+            let log = fs::read_to_string(self.place.log()).unwrap_or_default();
+            if log.contains(self.sign) {
+                return Ok(());
+            }
+            let has_ended = match &mut self.supervisor {
+                Some(child) => child.try_wait()?.is_some(),
+                None => true,
+            };
+            if has_ended || start.elapsed() > PATIENCE {
+                return Err(format!("{} did not start:\n{log}", self.name).into());
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// SIGKILL. Returns when it is gone.
+    pub(crate) fn kill(&mut self) -> Outcome {
+        if let Some(mut supervisor) = self.supervisor.take() {
+            drop(supervisor.stdin.take());
+            supervisor.wait()?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.kill();
+        self.place.leave();
+    }
+}
+
+/// One that nobody listens on, and that no client is given.
+pub(crate) fn quiet_port() -> Outcome<u16> {
+    // Not the same for everybody who asks at the same time.
+    let random = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+    let first = PORTS.start + random % (PORTS.end - PORTS.start);
+    (first..PORTS.end)
+        .chain(PORTS.start..first)
+        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .ok_or_else(|| "no port is free".into())
+}
