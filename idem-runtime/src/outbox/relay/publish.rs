@@ -72,7 +72,7 @@ async fn publish_run(
     tell: &impl Fn(Mark),
 ) {
     let mut run = run.into_iter();
-    while let Some(Held { position, message }) = run.next() {
+    for Held { position, message } in run.by_ref() {
         if *stopped.borrow() || Instant::now() >= until {
             tell(Mark::Untried(position));
             break;

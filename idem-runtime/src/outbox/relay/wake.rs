@@ -19,8 +19,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Does not end.
 pub(super) async fn listen<C: Backend>(pool: &dyn ConnectionPool<C>, woken: &Notify) {
+    if !C::WAKES {
+        return std::future::pending().await;
+    }
     let mut pause = FIRST_PAUSE;
-    while C::WAKES {
+    loop {
         let heard = std::cell::Cell::new(false);
         match pool.dedicate().await {
             Ok(mut connection) => {
@@ -43,5 +46,4 @@ pub(super) async fn listen<C: Backend>(pool: &dyn ConnectionPool<C>, woken: &Not
         };
         sleep(spread(pause)).await;
     }
-    std::future::pending().await
 }

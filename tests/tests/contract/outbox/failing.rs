@@ -20,7 +20,7 @@ async fn a_failure_is_tried_again(stage: &Stage) {
     let arrived = letters.arrived(stage, 1).await;
     assert_eq!(arrived.len(), 1);
     assert_eq!(arrived[0]["attempt"], 3);
-    assert_eq!(relay.entered("publish t").await, 3);
+    assert_eq!(relay.entered("publish:t").await, 3);
     let left = "SELECT last_error FROM idempotency_outbox";
     assert_eq!(stage.database.text(left).await, None);
 }
@@ -72,13 +72,13 @@ async fn a_poison_message_holds_nobody_up(stage: &Stage) {
         ]
     );
     // Nobody touches them any more, until somebody has looked.
-    assert_eq!(relay.entered("publish refused").await, 1);
-    assert_eq!(relay.entered("publish failing").await, 3);
+    assert_eq!(relay.entered("publish:refused").await, 1);
+    assert_eq!(relay.entered("publish:failing").await, 3);
     for (dead, times) in dead.iter().zip([1, 4]) {
         let id = dead["id"].as_str().unwrap();
         let requeue = Request::post(&format!("/requeue?id={id}"));
         assert_eq!(relay.send(&requeue).await.text(), "true");
-        let topic = format!("publish {}", dead["topic"].as_str().unwrap());
+        let topic = format!("publish:{}", dead["topic"].as_str().unwrap());
         until("it is tried again", || async {
             (relay.entered(&topic).await > times && unsent(stage).await == 0).then_some(())
         })

@@ -56,7 +56,7 @@ async fn four_relays_and_failures_in_between(stage: &Stage) {
     }
     let mut shares = Vec::new();
     for relay in &relays {
-        shares.push(relay.entered("publish t").await);
+        shares.push(relay.entered("publish:t").await);
     }
     let busy = shares.iter().filter(|share| **share > 0).count();
     assert!(busy > 1, "one has done it all: {shares:?}");

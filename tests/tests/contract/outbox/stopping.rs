@@ -25,7 +25,7 @@ async fn what_is_being_published_is_finished(stage: &Stage) {
     let relay = with(letters.relay(stage), &[("--relay-concurrency", 1)]);
     let relay = relay.start().await;
     idem_tests::until("it publishes", || async {
-        (relay.entered("publish t").await == 1).then_some(())
+        (relay.entered("publish:t").await == 1).then_some(())
     })
     .await;
     relay.terminate().await;

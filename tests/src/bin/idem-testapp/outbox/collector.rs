@@ -28,7 +28,7 @@ impl Publisher for Collector {
             let value = header(wanted).and_then(|value| value.parse().ok());
             value.unwrap_or_default()
         };
-        self.tools.enter(&format!("publish {}", message.topic()));
+        self.tools.enter(&format!("publish:{}", message.topic()));
         if let Some(gate) = header("X-Gate") {
             self.tools.gates.pass(&gate).await;
         }
