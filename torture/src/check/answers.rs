@@ -157,6 +157,11 @@ fn check_order(story: &Story<'_>, findings: &mut Findings) {
         let is_own = known.variant == attempt.variant;
         let kind = match (answer.meaning(), answer.code.as_deref(), answer.status) {
             (Meaning::Mismatch, ..) if is_own => Kind::FalseMismatch,
+            (Meaning::Later, Some("idempotency-in-flight"), _)
+                if is_stopped_at_it(story, known, attempt) =>
+            {
+                continue;
+            }
             (Meaning::Later, Some("idempotency-in-flight" | "idempotency-unresolved"), _) => {
                 Kind::Forgotten
             }
@@ -171,4 +176,12 @@ fn check_order(story: &Story<'_>, findings: &mut Findings) {
         );
         findings.add(kind, story, detail);
     }
+}
+
+/// Whether the application may still be at a run of its own that began before the answer: it was stopped in the middle,
+/// another one has answered meanwhile, and it has not noticed yet.
+fn is_stopped_at_it(story: &Story<'_>, known: &Attempt, later: &Attempt) -> bool {
+    story.attempts.iter().any(|attempt| {
+        attempt.app == later.app && attempt.started < known.ended && attempt.answer().is_none()
+    })
 }

@@ -84,6 +84,18 @@ fn in_flight_again() {
     }
 }
 
+/// Found by an hour of torture: the application was stopped, its database connection cut, and another one answered.
+#[test]
+fn in_flight_where_it_was_stopped() {
+    let mut case = clean();
+    case.answered(3, (0, problem(409, "idempotency-in-flight")));
+    case.lost(0);
+    case.finds(&[]);
+    let last = case.record.attempts.len() - 1;
+    case.record.attempts[last].app = 1;
+    case.finds(&[Kind::Forgotten]);
+}
+
 #[test]
 fn answers_that_differ() {
     let mut case = clean();

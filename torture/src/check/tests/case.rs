@@ -170,6 +170,14 @@ impl Case {
         });
     }
 
+    /// Asked within this second, and cut off.
+    pub(super) fn lost(&mut self, second: u64) {
+        self.answered(second, own(0, false));
+        if let Some(attempt) = self.record.attempts.last_mut() {
+            attempt.end = End::Lost("reset".into());
+        }
+    }
+
     /// Every answer is this one.
     pub(super) fn says(&mut self, answer: &Answer) {
         for attempt in 0..self.record.attempts.len() {
