@@ -26,7 +26,7 @@
 //! # }
 //! ```
 //!
-//! In lease mode a message is queued in the transaction of a [step](crate::Steps::transaction).
+//! In lease mode a message is queued in the transaction of a step of [`Steps`](crate::Steps).
 //!
 //! The id of a message is derived from the operation's scope and key, the topic, and the place among the
 //! messages of that topic that the handler, or the step, has queued: it is the same in every run of the
