@@ -99,12 +99,14 @@ fn find_or_install_broker<T>(
     if let Some(found) = find() {
         return Ok(found);
     }
-    if is_root() {
-        install(package)?;
-    }
+    let failed = match is_root() {
+        true => install(package).err(),
+        false => None,
+    };
     find().ok_or_else(|| {
+        let failed = failed.map_or_else(String::new, |error| format!(" ({error})"));
         format!(
-            "no {name} found.\n\
+            "no {name} found{failed}.\n\
              Install it:  sudo apt-get install -y {package}\n\
              or name a running one in {variable}"
         )

@@ -62,6 +62,11 @@ impl Rabbit {
         format!("amqp://guest:guest@127.0.0.1:{}/%2f", self.port)
     }
 
+    /// Returns when it answers, with its log where it has ended instead.
+    pub(crate) fn wait(&mut self) -> Outcome {
+        self.server.wait()
+    }
+
     /// SIGKILL.
     ///
     /// # Errors
@@ -108,6 +113,7 @@ fn environment(place: &Place, port: u16, names_port: u16) -> Outcome<Vec<OsStrin
             "RABBITMQ_ADVANCED_CONFIG_FILE",
             below("no-configuration-either"),
         ),
+        ("RABBITMQ_CONFIG_FILES", below("no-configurations/*.conf")),
         ("RABBITMQ_ENABLED_PLUGINS_FILE", plugins.into()),
         ("RABBITMQ_MNESIA_BASE", below("mnesia")),
         ("RABBITMQ_LOG_BASE", below("log")),

@@ -37,11 +37,19 @@ pub(crate) fn run(extra: &[String]) -> Outcome {
 fn tests(extra: &[String]) -> Outcome {
     // Held until the tests are over: dropping one stops the server. RabbitMQ takes its time, and the tests that are for it
     // wait for it.
-    let (amqp, _rabbit) = given_or(AMQP, Rabbit::begin, Rabbit::url)?;
+    let (amqp, rabbit) = given_or(AMQP, Rabbit::begin, Rabbit::url)?;
     let (nats, _nats) = given_or(NATS, Nats::start, Nats::url)?;
     let (url, _cluster) = given_or(URL, || Cluster::start(Purpose::Tests), Cluster::url)?;
     let mut command = cargo_test(extra);
-    process::run(command.envs([(URL, url), (NATS, nats), (AMQP, amqp)]))
+    // What the tests listen on themselves is not behind anybody's proxy.
+    let direct = "127.0.0.1,localhost";
+    command.envs([("NO_PROXY", direct), ("no_proxy", direct)]);
+    let outcome = process::run(command.envs([(URL, url), (NATS, nats), (AMQP, amqp)]));
+    match (outcome, rabbit) {
+        // Why it did not start explains more than what has failed for it.
+        (Err(failed), Some(mut rabbit)) => rabbit.wait().and(Err(failed)),
+        (outcome, _) => outcome,
+    }
 }
 
 /// What the variable names, else a server of our own.

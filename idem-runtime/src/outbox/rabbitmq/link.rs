@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use lapin::runtime::default_runtime;
 use lapin::tcp::{AMQPUriTcpExt, TLSConfig};
-use lapin::uri::AMQPUri;
-use lapin::{Connection, ConnectionProperties, Error};
+use lapin::uri::{AMQPScheme, AMQPUri};
+use lapin::{AsyncTcpStream, Connection, ConnectionProperties, Error};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
@@ -19,12 +19,17 @@ use tracing::dispatcher::{self, Dispatch};
 /// late.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How many attempts that were left may still hold a connection to a broker that says nothing.
+const MOST_LEFT: usize = 4;
+
 /// In seconds, unless the URL says something else: one that is gone without a word is noticed after two.
 const HEARTBEAT: u16 = 10;
 
 pub(super) struct Link {
     uri: AMQPUri,
     state: Mutex<State>,
+    /// Shared with the thread that the client has for each connection.
+    lines: Arc<()>,
 }
 
 #[derive(Default)]
@@ -46,6 +51,7 @@ impl Link {
         Self {
             uri,
             state: Mutex::default(),
+            lines: Arc::default(),
         }
     }
 
@@ -62,9 +68,13 @@ impl Link {
         if let Some(attempt) = state.attempt.take_if(is_late) {
             attempt.task.abort();
         }
+        if state.attempt.is_none() && Arc::strong_count(&self.lines) > MOST_LEFT {
+            let silent = "connections that the broker has taken and does not answer are still open";
+            return Err(io::Error::other(silent).into());
+        }
         let attempt = state.attempt.get_or_insert_with(|| Attempt {
             since: Instant::now(),
-            task: tokio::spawn(connect(self.uri.clone())),
+            task: tokio::spawn(connect(self.uri.clone(), Arc::clone(&self.lines))),
         });
         let outcome = (&mut attempt.task).await;
         state.attempt = None;
@@ -74,14 +84,21 @@ impl Link {
     }
 }
 
-async fn connect(uri: AMQPUri) -> Result<Connection, Error> {
-    let reach = async |uri: AMQPUri, runtime| {
+async fn connect(uri: AMQPUri, line: Arc<()>) -> Result<Connection, Error> {
+    let reach = async move |uri: AMQPUri, runtime| {
+        let _line = &line;
         // We are on the thread that the client has for this connection, and that it ends with. There it logs what it
         // reads, whole messages included, which may hold somebody's secrets.
         mem::forget(dispatcher::set_default(&Dispatch::none()));
+        let is_secret = uri.scheme == AMQPScheme::AMQPS;
         let stream = uri.connect_with_config_async(TLSConfig::default(), &runtime);
-        let stream = timeout(PATIENCE, stream).await.map_err(io::Error::from)?;
-        Ok::<_, Error>(stream?)
+        let stream = timeout(PATIENCE, stream).await.map_err(io::Error::from)??;
+        // Without TLS built in, the client connects in plain, whatever the scheme says; nothing is sent yet.
+        if is_secret && matches!(stream, AsyncTcpStream::Plain(_)) {
+            let plain = "amqps needs one of lapin's TLS features";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, plain).into());
+        }
+        Ok::<_, Error>(stream)
     };
     let properties = ConnectionProperties::default();
     Connection::connector(uri, default_runtime()?, reach, properties).await
