@@ -43,13 +43,14 @@ where
     C: Backend,
     F: AsyncFn(A, &mut C, &HttpRequest) -> HttpResponse,
 {
-    keyed.name.places.begin();
     let connection = &mut *ours.connection;
+    let places = keyed.name.places.enter("", &**connection);
     let deadline = Instant::now() + operation.policy.timeout;
     let response = match handle(operation, deadline, connection, arguments, handler).await {
         Ok(response) => response,
         Err(ended) => return ended,
     };
+    drop(places);
     let failed = has_failed(&response);
     if failed && !operation.policy.store.records(response.status().as_u16()) {
         undo(operation, connection).await;

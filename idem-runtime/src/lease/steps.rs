@@ -250,7 +250,6 @@ impl<C: Backend> Steps<C> {
 
     /// The claim is ours. If it was taken over, these steps are finished.
     pub(super) fn begin(&self, holding: &Holding, taken_over: Option<&str>) {
-        self.0.key.places.follow();
         self.0.run.replace(Some(Run {
             is_new: taken_over.is_none(),
             has_called: false,

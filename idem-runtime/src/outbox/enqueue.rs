@@ -21,6 +21,12 @@ pub enum EnqueueError {
     /// No transaction is open on the connection: the message would go out although the handler failed.
     #[error("a message can only be queued in a transaction")]
     NotInTransaction,
+    /// It is not the connection of the transaction that the operation's record, or the record of the running
+    /// step, goes with: the message could be there without it, and be queued again by the next run.
+    #[error(
+        "a message can only be queued on the connection of the handler, or of its running step"
+    )]
+    ForeignConnection,
     /// The payload cannot be written as JSON.
     #[error("the payload cannot be written as JSON")]
     Payload(#[source] serde_json::Error),
@@ -62,7 +68,8 @@ pub(super) async fn write<C: Backend>(
     message: &Message,
 ) -> Result<Uuid, EnqueueError> {
     message.check()?;
-    let place = key.places.next(&message.topic);
+    let place = key.places.next(&message.topic, conn);
+    let place = place.ok_or(EnqueueError::ForeignConnection)?;
     let mut queued = NewMessage {
         id: place.id(&key.scope, &key.key, &message.topic),
         scope: &key.scope,
@@ -75,9 +82,9 @@ pub(super) async fn write<C: Backend>(
         delay: message.delay,
     };
     let stream = message.ordering_key.as_deref().map(stream_lock);
-    if !outbox::queue(conn, stream, &queued).await? && place.is_first {
-        // No earlier run can have queued it: the row is of an operation that had the same key, and whose
-        // record has outlived its retention.
+    if !outbox::queue(conn, stream, &queued).await? {
+        // No earlier run can have queued it: it would have been recorded as well. The row is of an operation
+        // that had the same key, and whose record has outlived its retention.
         queued.id = Uuid::new_v4();
         outbox::queue(conn, stream, &queued).await?;
     }

@@ -10,17 +10,20 @@ use uuid::Uuid;
 
 use crate::digest::part;
 
-/// The messages that one run of a handler has queued, topic by topic. Shared by all clones of a key.
+/// The messages that the open transaction of a run, or of a step of it, has queued, topic by topic. Shared
+/// by all clones of a key.
+///
+/// Nothing is queued elsewhere: a message is committed together with the record of its operation, or of its
+/// step, so that no run follows one that has left a message and no record.
 #[derive(Debug, Default)]
-pub(crate) struct Places(Mutex<Counts>);
+pub(crate) struct Places(Mutex<Option<Open>>);
 
-#[derive(Debug, Default)]
-struct Counts {
-    of_run: HashMap<String, u64>,
-    /// The step whose transaction is open, and what it has queued.
-    step: Option<(String, HashMap<String, u64>)>,
-    /// Whether no earlier run of this operation can have left anything.
-    is_first: bool,
+#[derive(Debug)]
+struct Open {
+    step: String,
+    /// The address of the connection, which stays where it is.
+    connection: usize,
+    numbers: HashMap<String, u64>,
 }
 
 /// Where one message stands.
@@ -28,62 +31,49 @@ struct Counts {
 pub(crate) struct Place {
     step: String,
     number: u64,
-    pub(crate) is_first: bool,
 }
 
-/// As long as this lives, places are counted within one step.
-pub(crate) struct InStep(Arc<Places>);
+/// As long as this lives, there are places.
+pub(crate) struct InTransaction(Arc<Places>);
 
 impl Places {
-    /// A run of the handler begins, of which an earlier one cannot have left anything: all of it is one
-    /// transaction.
-    pub(crate) fn begin(&self) {
-        self.restart(true);
+    /// The transaction of a step begins, or, without a name, that of a whole run.
+    pub(crate) fn enter<C>(self: &Arc<Self>, step: &str, connection: &C) -> InTransaction {
+        *self.lock() = Some(Open {
+            step: step.to_owned(),
+            connection: address(connection),
+            numbers: HashMap::new(),
+        });
+        InTransaction(Arc::clone(self))
     }
 
-    /// A run begins that may follow an earlier one.
-    pub(crate) fn follow(&self) {
-        self.restart(false);
-    }
-
-    fn restart(&self, is_first: bool) {
-        *self.lock() = Counts {
-            is_first,
-            ..Counts::default()
-        };
-    }
-
-    /// The transaction of a step begins.
-    pub(crate) fn enter(self: &Arc<Self>, step: &str) -> InStep {
-        self.lock().step = Some((step.to_owned(), HashMap::new()));
-        InStep(Arc::clone(self))
-    }
-
-    /// The place of the next message of this topic.
-    pub(crate) fn next(&self, topic: &str) -> Place {
-        let counts = &mut *self.lock();
-        let (step, numbers) = match &mut counts.step {
-            Some((step, numbers)) => (step.clone(), numbers),
-            None => (String::new(), &mut counts.of_run),
-        };
-        let next = numbers.entry(topic.to_owned()).or_default();
+    /// The place of the next message of this topic; `None` on a connection that is not the transaction's.
+    pub(crate) fn next<C>(&self, topic: &str, connection: &C) -> Option<Place> {
+        let mut open = self.lock();
+        let open = open
+            .as_mut()
+            .filter(|open| open.connection == address(connection))?;
+        let next = open.numbers.entry(topic.to_owned()).or_default();
         let number = *next;
         *next += 1;
-        Place {
-            step,
+        Some(Place {
+            step: open.step.clone(),
             number,
-            is_first: counts.is_first,
-        }
+        })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Counts> {
+    fn lock(&self) -> MutexGuard<'_, Option<Open>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for InStep {
+fn address<C>(connection: &C) -> usize {
+    std::ptr::from_ref(connection).addr()
+}
+
+impl Drop for InTransaction {
     fn drop(&mut self) {
-        self.0.lock().step = None;
+        *self.0.lock() = None;
     }
 }
 
@@ -107,53 +97,49 @@ impl Place {
 mod tests {
     use super::*;
 
-    fn next(places: &Places, topic: &str) -> Uuid {
-        places.next(topic).id("s", "k", topic)
-    }
-
     #[test]
     fn a_run_has_the_places_of_the_run_before() {
-        let places = Places::default();
-        let run = || [next(&places, "a"), next(&places, "a"), next(&places, "b")];
-        places.begin();
-        let first = run();
+        let connection = &1_u8;
+        let places = Arc::new(Places::default());
+        let run = |step| {
+            let _open = places.enter(step, connection);
+            ["a", "a", "b"].map(|topic| places.next(topic, connection).unwrap().id("s", "k", topic))
+        };
+        let first = run("");
         assert_ne!(first[0], first[1]);
         assert_ne!(first[0], first[2]);
-        assert_ne!(first, run());
-        places.begin();
-        assert_eq!(first, run());
-        places.follow();
-        assert_eq!(first, run());
+        assert_eq!(first, run(""));
+        let step = run("order");
+        assert!(step.iter().all(|id| !first.contains(id)));
+        assert_eq!(step, run("order"));
     }
 
     #[test]
-    fn a_step_has_places_of_its_own() {
+    fn there_are_places_on_one_connection_and_as_long_as_its_transaction() {
+        let (ours, other) = (1_u8, 2_u8);
         let places = Arc::new(Places::default());
-        let outside = next(&places, "a");
-        let step = || {
-            let _step = places.enter("order");
-            [next(&places, "a"), next(&places, "a")]
-        };
-        let first = step();
-        assert!(!first.contains(&outside));
-        assert_eq!(first, step());
-        let second = next(&places, "a");
-        places.follow();
-        let _skipped = first;
-        assert_eq!([next(&places, "a"), next(&places, "a")], [outside, second]);
+        assert!(places.next("a", &ours).is_none());
+        let open = places.enter("", &ours);
+        assert!(places.next("a", &other).is_none());
+        assert!(places.next("a", &ours).is_some());
+        drop(open);
+        assert!(places.next("a", &ours).is_none());
     }
 
     #[test]
     fn parts_that_hold_one_another_do_not_collide() {
-        let places = Places::default();
-        let place = places.next("t");
+        let place = Place {
+            step: String::new(),
+            number: 0,
+        };
         assert_ne!(place.id("a:b", "c", "t"), place.id("a", "b:c", "t"));
         assert_ne!(place.id("s", "k", "tt"), place.id("s", "kt", "t"));
     }
 
     #[test]
     fn an_id_is_a_uuid() {
-        let id = next(&Places::default(), "t");
+        let step = String::new();
+        let id = Place { step, number: 0 }.id("s", "k", "t");
         assert_eq!(id.get_version_num(), 8);
         assert_eq!(id.get_variant(), uuid::Variant::RFC4122);
     }

@@ -14,6 +14,11 @@ use crate::store::Backend;
 /// Payloads that a relay has in memory, together; one message may be larger.
 const BYTES: u32 = 16 * 1024 * 1024;
 
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The largest batch.
+const MOST_AT_ONCE: u32 = 10_000;
+
 /// What a relay goes by.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Settings {
@@ -69,6 +74,9 @@ pub enum RelayBuildError {
     /// A number that has to be at least one.
     #[error("`{0}` is zero")]
     Zero(&'static str),
+    /// A number or a length of time that nobody can mean.
+    #[error("`{0}` is too large")]
+    TooLarge(&'static str),
     /// Whoever has taken a message needs time to publish it.
     #[error("`claim_for` is less than a second")]
     ClaimTooShort,
@@ -87,7 +95,7 @@ impl<C: Backend, P: Publisher> RelayBuilder<C, P> {
                 concurrency: 16,
                 poll: Duration::from_secs(1),
                 claim_for: Duration::from_secs(60),
-                max_attempts: 20,
+                max_attempts: 200,
                 first_pause: Duration::from_secs(1),
                 longest_pause: Duration::from_secs(600),
                 retain: Duration::from_secs(24 * 60 * 60),
@@ -95,7 +103,7 @@ impl<C: Backend, P: Publisher> RelayBuilder<C, P> {
         }
     }
 
-    /// How many messages are taken at once, and at most in memory: 100.
+    /// How many messages are taken at once, and at most in memory: 100; 10,000 at most.
     pub fn batch(mut self, messages: u32) -> Self {
         self.settings.batch = messages;
         self
@@ -121,8 +129,9 @@ impl<C: Backend, P: Publisher> RelayBuilder<C, P> {
         self
     }
 
-    /// After how many attempts a message is given up: 20. With the default pauses that is after two hours or
-    /// so.
+    /// After how many attempts a message is given up: 200. With the default pauses that is after a day or so,
+    /// so that a broker may be away for a night. An attempt is counted when the message is taken: a relay that
+    /// dies with it has used one up.
     pub fn max_attempts(mut self, attempts: u32) -> Self {
         self.settings.max_attempts = attempts;
         self
@@ -158,6 +167,16 @@ impl<C: Backend, P: Publisher> RelayBuilder<C, P> {
         ];
         if let Some((name, _)) = numbers.into_iter().find(|(_, is_zero)| *is_zero) {
             return Err(RelayBuildError::Zero(name));
+        }
+        let lengths = [
+            ("batch", settings.batch > MOST_AT_ONCE),
+            ("poll", settings.poll > DAY),
+            ("claim_for", settings.claim_for > DAY),
+            ("backoff", settings.longest_pause > DAY * 30),
+            ("retain", settings.retain > DAY * 36_525),
+        ];
+        if let Some((name, _)) = lengths.into_iter().find(|(_, is_too_large)| *is_too_large) {
+            return Err(RelayBuildError::TooLarge(name));
         }
         if settings.claim_for < Duration::from_secs(1) {
             return Err(RelayBuildError::ClaimTooShort);

@@ -5,7 +5,8 @@
 use std::time::Duration;
 
 use metrics::gauge;
-use tokio::time::sleep;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
 
 use super::{OutboxRelay, RelayError};
 use crate::operation::Chain;
@@ -22,29 +23,41 @@ const BATCH: u32 = 1_000;
 /// Between two batches, so that others come first.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Does not end.
-pub(super) async fn keep<C: Backend, P: Publisher>(relay: &OutboxRelay<C, P>) {
+/// Ends when it is told to, and nothing of it is under way.
+pub(super) async fn keep<C: Backend, P: Publisher>(
+    relay: &OutboxRelay<C, P>,
+    mut stopped: watch::Receiver<bool>,
+) {
     let interval = INTERVAL.min(relay.settings.poll);
-    loop {
-        if let Err(error) = relay.prune().await {
+    let mut measured: Option<Instant> = None;
+    while !*stopped.borrow() {
+        if let Err(error) = relay.prune(&stopped).await {
             tracing::warn!(error = %Chain(&error), "sent messages could not be deleted");
         }
-        if let Err(error) = relay.measure().await {
-            tracing::warn!(error = %Chain(&error), "the outbox could not be measured");
+        // It counts all that is left to send.
+        if measured.is_none_or(|measured| measured.elapsed() >= INTERVAL) {
+            measured = Some(Instant::now());
+            if let Err(error) = relay.measure().await {
+                tracing::warn!(error = %Chain(&error), "the outbox could not be measured");
+            }
         }
-        sleep(spread(interval)).await;
+        tokio::select! {
+            () = sleep(spread(interval)) => {}
+            _ = stopped.wait_for(|stopped| *stopped) => {}
+        }
     }
 }
 
 impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
-    async fn prune(&self) -> Result<(), RelayError> {
-        loop {
+    async fn prune(&self, stopped: &watch::Receiver<bool>) -> Result<(), RelayError> {
+        while !*stopped.borrow() {
             let pruned = outbox::prune(&mut **self.lend().await?, BATCH).await?;
             if pruned < BATCH as usize {
                 return Ok(());
             }
             sleep(PAUSE).await;
         }
+        Ok(())
     }
 
     #[allow(clippy::cast_precision_loss)]

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diesel::QueryResult;
+use futures_util::future::join;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
@@ -164,9 +165,9 @@ impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
     async fn work(&self, stopped: watch::Receiver<bool>) {
         let woken = Notify::new();
         tokio::select! {
-            () = self.take_turns(&woken, stopped) => {}
+            // Each comes to its own end: on SQLite a connection must not be dropped in the middle of a statement.
+            _ = join(self.take_turns(&woken, stopped.clone()), chores::keep(self, stopped)) => {}
             () = wake::listen(&*self.pool, &woken) => {}
-            () = chores::keep(self) => {}
         }
     }
 
@@ -216,7 +217,7 @@ impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
             }
         }
         let (_, next) = outbox::due(&mut **connection).await?;
-        let next = next.and_then(|next| u64::try_from(next).ok());
+        let next = next.map(|next| u64::try_from(next).unwrap_or_default());
         let poll = spread(self.settings.poll);
         // Not before it is due: the numbers are whole milliseconds.
         let pause = next.map_or(poll, |next| poll.min(Duration::from_millis(next + 1)));

@@ -99,7 +99,7 @@ async fn publish_one(
     message: &OutboxMessage,
     until: Instant,
 ) -> Result<(), PublishError> {
-    let publishing = AssertUnwindSafe(publisher.publish(message)).catch_unwind();
+    let publishing = AssertUnwindSafe(async { publisher.publish(message).await }).catch_unwind();
     match timeout_at(until, publishing).await {
         Ok(Ok(published)) => published,
         Ok(Err(_)) => Err(PublishError::temporary("the publisher panicked")),

@@ -93,7 +93,8 @@ async fn a_message_outside_of_a_transaction_is_refused(stage: &Stage) {
     let app = stage.start().await;
     let script = queueing("outside", &[message("t", json!(1))]);
     let answer = app.send(&ask("/rerun/script", "k", &script)).await;
-    let said = "a message can only be queued in a transaction";
+    let said =
+        "a message can only be queued on the connection of the handler, or of its running step";
     assert_eq!((answer.status, answer.text().as_str()), (500, said));
     assert_eq!(rows(stage).await, 0);
 }
