@@ -24,7 +24,7 @@ use crate::report::Report;
 /// Longer than any handler and any lease.
 const QUIET: Duration = Duration::from_secs(6);
 /// For one operation to come to its end when nothing is wrong any more.
-const LAST_PATIENCE: Duration = Duration::from_secs(20);
+const LAST_PATIENCE: Duration = Duration::from_secs(45);
 const OPERATOR_PAUSE: Duration = Duration::from_secs(1);
 const ASKED_AT_ONCE: usize = 24;
 /// What workers have open for a moment is nothing that is left.
