@@ -46,8 +46,10 @@ impl Letters {
     /// Returns when so many have arrived, and no row waits any more.
     async fn arrived(&self, stage: &Stage, count: usize) -> Vec<Value> {
         until("the messages have arrived", || async {
+            // Read behind the rows: what was sent in between would not be in them.
+            let is_done = unsent(stage).await == 0;
             let letters = self.all();
-            (letters.len() >= count && unsent(stage).await == 0).then_some(letters)
+            (is_done && letters.len() >= count).then_some(letters)
         })
         .await
     }
