@@ -34,10 +34,8 @@ pub(crate) type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + S
 /// The program `idem-torture`.
 pub async fn torture() -> ExitCode {
     let options = Options::parse();
-    let outcome = match options.defects {
-        true => trial::all(&options).await.map(|()| 0),
-        false => run::all(&options).await,
-    };
+    let outcome = harm(&options).await;
+    host::leave();
     match outcome {
         Ok(0) => ExitCode::SUCCESS,
         Ok(violations) => {
@@ -48,6 +46,16 @@ pub async fn torture() -> ExitCode {
             eprintln!("idem-torture: {error}");
             ExitCode::from(2)
         }
+    }
+}
+
+/// How many violations there are.
+async fn harm(options: &Options) -> Outcome<usize> {
+    options.check_names()?;
+    host::join(&options.output()?)?;
+    match options.defects {
+        true => trial::all(options).await.map(|()| 0),
+        false => run::all(options).await,
     }
 }
 

@@ -64,6 +64,15 @@ pub(crate) enum Choice {
 }
 
 impl Choice {
+    /// Of so many seconds for all, what each backend has.
+    pub(crate) fn share(self, seconds: f64) -> Duration {
+        let backends = match self {
+            Self::Both => 2.0,
+            Self::Postgres | Self::Sqlite => 1.0,
+        };
+        Duration::try_from_secs_f64(seconds / backends).unwrap_or_default()
+    }
+
     pub(crate) fn includes(self, other: Self) -> bool {
         self == Self::Both || self == other
     }
@@ -84,11 +93,7 @@ impl Options {
     /// How long to do harm on each backend.
     pub(crate) fn duration(&self) -> Duration {
         let seconds = self.minutes.map(|minutes| minutes * 60.0).or(self.seconds);
-        let share = match self.backend {
-            Choice::Both => 2.0,
-            Choice::Postgres | Choice::Sqlite => 1.0,
-        };
-        Duration::try_from_secs_f64(seconds.unwrap_or(SECONDS) / share).unwrap_or_default()
+        self.backend.share(seconds.unwrap_or(SECONDS))
     }
 
     /// The one given, or one that nobody has had.
@@ -135,12 +140,7 @@ impl Options {
     pub(crate) fn output(&self) -> Outcome<PathBuf> {
         match &self.output {
             Some(directory) => Ok(directory.clone()),
-            None => {
-                // We are target/debug/idem-torture.
-                let program = env::current_exe()?;
-                let target = program.ancestors().nth(2).ok_or("we are nowhere")?;
-                Ok(target.join("torture"))
-            }
+            None => Ok(target()?.join("torture")),
         }
     }
 
@@ -157,6 +157,13 @@ impl Options {
             workloads::ALL.iter().map(|one| one.name()),
         )
     }
+}
+
+/// Cargo's directory: we are one of target/debug's programs.
+pub(crate) fn target() -> Outcome<PathBuf> {
+    let program = env::current_exe()?;
+    let target = program.ancestors().nth(2).ok_or("we are nowhere")?;
+    Ok(target.to_owned())
 }
 
 fn known(what: &str, given: &[String], names: impl Iterator<Item = &'static str>) -> Outcome {

@@ -15,7 +15,6 @@ use crate::client::{self, Client};
 use crate::faults;
 use crate::ground::Ground;
 use crate::history::History;
-use crate::host;
 use crate::operator::Settled;
 use crate::options::Options;
 use crate::plan::{Harm, Operation, Wishes, stream as random};
@@ -30,6 +29,7 @@ const ASKED_AT_ONCE: usize = 24;
 /// What workers have open for a moment is nothing that is left.
 const LOOKS: u32 = 30;
 const PAUSE: Duration = Duration::from_millis(200);
+
 /// What has come of one.
 pub(crate) struct Run {
     pub(crate) operations: usize,
@@ -41,8 +41,6 @@ pub(crate) struct Run {
 
 /// Every backend that was asked for; how many violations there are.
 pub(crate) async fn all(options: &Options) -> Outcome<usize> {
-    options.check_names()?;
-    host::join(&options.output()?)?;
     let seed = options.seed();
     let mut violations = 0;
     for name in backends::chosen(options.backend) {
@@ -50,7 +48,6 @@ pub(crate) async fn all(options: &Options) -> Outcome<usize> {
         println!("{}", run.text);
         violations += run.violations.len();
     }
-    host::leave();
     Ok(violations)
 }
 

@@ -11,7 +11,6 @@ use crate::run::{self, Run};
 
 /// Every defect on every backend that was asked for, and the application without one before them.
 pub(crate) async fn all(options: &Options) -> Outcome {
-    options.check_names()?;
     let seed = options.seed();
     let mut lines = vec![
         [

@@ -4,13 +4,12 @@ use std::process::Command;
 
 use crate::Outcome;
 use crate::cluster::{Cluster, Purpose};
-use crate::process::{self, cargo, target, workspace};
+use crate::process::{self, build, target, workspace};
 use crate::test::URL;
 
 pub(crate) fn run(arguments: &[String]) -> Outcome {
-    // One at a time: together, the application would be built with what only the benchmark needs.
-    process::run(&mut build("idem-tests", "idem-testapp"))?;
-    process::run(&mut build("idem-bench", "idem-bench"))?;
+    process::run(build("idem-tests", "idem-testapp").arg("--release"))?;
+    process::run(build("idem-bench", "idem-bench").arg("--release"))?;
     // Always a server of our own, whatever the tests use: its settings are part of the figures.
     let cluster = Cluster::start(Purpose::Benchmarks)?;
     process::run(
@@ -19,8 +18,4 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
             .env(URL, cluster.url())
             .current_dir(workspace()),
     )
-}
-
-fn build(package: &str, program: &str) -> Command {
-    cargo(["build", "--release", "--package", package, "--bin", program])
 }

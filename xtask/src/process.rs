@@ -20,6 +20,11 @@ where
     command
 }
 
+/// Builds one program of ours. One at a time: together, each would be built with what only the other one needs.
+pub(crate) fn build(package: &str, program: &str) -> Command {
+    cargo(["build", "--package", package, "--bin", program])
+}
+
 pub(crate) fn workspace() -> PathBuf {
     let ours = env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);

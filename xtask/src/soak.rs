@@ -4,11 +4,10 @@ use std::process::Command;
 
 use crate::Outcome;
 use crate::cluster::{Cluster, Purpose};
-use crate::process::{self, cargo, target, workspace};
+use crate::process::{self, build, target, workspace};
 use crate::test::URL;
 
 pub(crate) fn run(arguments: &[String]) -> Outcome {
-    // One at a time: together, the application would be built with what only the driver needs.
     process::run(&mut build("idem-tests", "idem-testapp"))?;
     process::run(&mut build("idem-torture", "idem-soak"))?;
     // Always a server of our own: its housekeeping is part of what is looked at.
@@ -19,8 +18,4 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
             .env(URL, cluster.url())
             .current_dir(workspace()),
     )
-}
-
-fn build(package: &str, program: &str) -> Command {
-    cargo(["build", "--package", package, "--bin", program])
 }

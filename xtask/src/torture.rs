@@ -7,14 +7,13 @@ use std::process::Command;
 use crate::Outcome;
 use crate::binaries;
 use crate::cluster::{Cluster, Purpose};
-use crate::process::{self, cargo, target, workspace};
+use crate::process::{self, build, target, workspace};
 use crate::test::URL;
 
 /// A directory that the driver finds `postmaster.pid` in: whom to kill. The server is started again by itself.
 const DATA: &str = "IDEM_TORTURE_POSTGRES_DATA";
 
 pub(crate) fn run(arguments: &[String]) -> Outcome {
-    // One at a time: together, the application would be built with what only the driver needs.
     let is_seeded = arguments.iter().any(|one| one.starts_with("--defect"));
     if is_seeded {
         process::run(
@@ -56,10 +55,6 @@ fn needs_no_server(arguments: &[String]) -> bool {
 /// Where the application with its seeded defects is, apart from the one that has none.
 fn seeded() -> PathBuf {
     target().join("defects")
-}
-
-fn build(package: &str, program: &str) -> Command {
-    cargo(["build", "--package", package, "--bin", program])
 }
 
 #[cfg(test)]

@@ -149,11 +149,7 @@ fn judge(error: context::PublishError) -> PublishError {
         PublishErrorKind::Other => is_too_large(&error),
         _ => false,
     };
-    if is_permanent {
-        PublishError::permanent(error)
-    } else {
-        PublishError::temporary(error)
-    }
+    PublishError::new(is_permanent, error)
 }
 
 /// For its stream, not for the server.

@@ -36,17 +36,17 @@ impl PublishError {
     /// Another attempt may succeed: the other side is away, or busy, or nobody knows whether it has the
     /// message.
     pub fn temporary(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self {
-            permanent: false,
-            pause: None,
-            source: source.into(),
-        }
+        Self::new(false, source)
     }
 
     /// No attempt will ever succeed: the message is dead, and waits for somebody who looks at it.
     pub fn permanent(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(true, source)
+    }
+
+    pub(super) fn new(permanent: bool, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self {
-            permanent: true,
+            permanent,
             pause: None,
             source: source.into(),
         }

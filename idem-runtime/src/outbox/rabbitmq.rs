@@ -221,9 +221,5 @@ fn judge(error: lapin::Error) -> PublishError {
         ErrorKind::ProtocolError(answer) => *answer.kind() == TOO_LARGE,
         _ => false,
     };
-    if is_permanent {
-        PublishError::permanent(error)
-    } else {
-        PublishError::temporary(error)
-    }
+    PublishError::new(is_permanent, error)
 }

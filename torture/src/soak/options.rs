@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Parser;
 
 use crate::Outcome;
-use crate::options::Choice;
+use crate::options::{Choice, target};
 
 /// Lets clients live for long, and looks whether anything grows
 #[derive(Clone, Debug, Parser)]
@@ -31,11 +31,7 @@ pub(crate) struct Options {
 impl Options {
     /// How long on each backend.
     pub(crate) fn duration(&self) -> Duration {
-        let share = match self.backend {
-            Choice::Both => 2.0,
-            Choice::Postgres | Choice::Sqlite => 1.0,
-        };
-        Duration::try_from_secs_f64(self.minutes * 60.0 / share).unwrap_or_default()
+        self.backend.share(self.minutes * 60.0)
     }
 
     pub(crate) fn app(&self) -> Outcome<PathBuf> {
@@ -44,10 +40,9 @@ impl Options {
     }
 
     pub(crate) fn output(&self) -> Outcome<PathBuf> {
-        // We are target/debug/idem-soak.
-        let program = env::current_exe()?;
-        let target = program.ancestors().nth(2).ok_or("we are nowhere")?;
-        let own = target.join("soak/samples.csv");
-        Ok(self.output.clone().unwrap_or(own))
+        match &self.output {
+            Some(file) => Ok(file.clone()),
+            None => Ok(target()?.join("soak/samples.csv")),
+        }
     }
 }

@@ -12,9 +12,9 @@ use crate::pool::ConnectionPool;
 use crate::store::Backend;
 
 /// Payloads that a relay has in memory, together; one message may be larger.
-const BYTES: u32 = 16 * 1024 * 1024;
+pub(super) const BYTES: u32 = 16 * 1024 * 1024;
 
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+pub(super) const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The largest batch.
 const MOST_AT_ONCE: u32 = 10_000;
@@ -36,10 +36,6 @@ impl Settings {
     /// Messages of one ordering key that are taken at once: as many others have room beside them.
     pub(super) fn in_order(self) -> u32 {
         self.batch.div_ceil(4)
-    }
-
-    pub(super) fn bytes(self) -> u32 {
-        BYTES
     }
 
     /// How long a message is put off after this attempt: twice as long each time, between half of it and

@@ -9,6 +9,7 @@ use metrics::counter;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
+use super::builder::DAY;
 use super::{OutboxRelay, RelayError};
 use crate::operation::Chain;
 use crate::outbox::{PublishError, Publisher};
@@ -19,7 +20,7 @@ use crate::store::outbox::{self, Taken};
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// The longest pause that a publisher may ask for.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const LONGEST: Duration = DAY;
 
 /// As much of an error as is kept, in bytes.
 const LONGEST_ERROR: usize = 1000;

@@ -28,7 +28,7 @@ use crate::pool::{ConnectionPool, LendError, Loan};
 use crate::store::Backend;
 use crate::store::outbox::{self, Bounds, Reached, Taken, TakenRow};
 use crate::workers::{Worker, spread};
-use builder::Settings;
+use builder::{BYTES, Settings};
 
 /// How long the pool has to lend a connection.
 const LENDING: Duration = Duration::from_secs(10);
@@ -237,7 +237,7 @@ impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
         let bounds = Bounds {
             messages: self.settings.batch,
             in_order: self.settings.in_order(),
-            bytes: self.settings.bytes(),
+            bytes: BYTES,
         };
         let connection = &mut ***connection;
         let heads = outbox::look(connection, reached, bounds).await?;

@@ -51,6 +51,19 @@ impl Dialect for Pg {
     }
 }
 
+/// Questions that are asked in the same way, each with a row of its answer.
+macro_rules! questions {
+    ($($name:ident($query:ty) -> $row:ty;)+) => {$(
+        async fn $name(connection: &mut Self, query: $query) -> QueryResult<Vec<$row>> {
+            asked(connection, async |connection| {
+                query.get_results(connection).await
+            })
+            .await
+        }
+    )+};
+}
+pub(super) use questions;
+
 impl Leases for AsyncPgConnection {
     async fn pend(connection: &mut Self, pending: Pending) -> Result<(), CommitError> {
         let Pending {
@@ -92,28 +105,10 @@ impl Leases for AsyncPgConnection {
         }
     }
 
-    async fn steps(connection: &mut Self, query: StepsQuery) -> QueryResult<Vec<Option<String>>> {
-        asked(connection, async |connection| {
-            query.get_results(connection).await
-        })
-        .await
-    }
-
-    async fn states(connection: &mut Self, query: StateQuery) -> QueryResult<Vec<State>> {
-        asked(connection, async |connection| {
-            query.get_results(connection).await
-        })
-        .await
-    }
-
-    async fn unresolved(
-        connection: &mut Self,
-        query: UnresolvedQuery,
-    ) -> QueryResult<Vec<UnresolvedRow>> {
-        asked(connection, async |connection| {
-            query.get_results(connection).await
-        })
-        .await
+    questions! {
+        steps(StepsQuery) -> Option<String>;
+        states(StateQuery) -> State;
+        unresolved(UnresolvedQuery) -> UnresolvedRow;
     }
 
     fn stop(canceller: CancelToken) {

@@ -9,7 +9,7 @@ use diesel::sql_types::BigInt;
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use futures_util::{StreamExt, try_join};
 
-use super::lease::asked;
+use super::lease::{asked, questions};
 use crate::store::outbox::{DeadRow, Queue, TakenRow};
 use crate::store::statement::{
     BacklogQuery, DeadQuery, DueQuery, LookQuery, Statement, TakenQuery,
@@ -38,45 +38,12 @@ impl Queue for AsyncPgConnection {
         try_join!(lock, insert).map(|(_, inserted)| inserted)
     }
 
-    async fn heads(
-        connection: &mut Self,
-        query: LookQuery,
-    ) -> QueryResult<Vec<(String, i64, bool)>> {
-        asked(connection, async |connection| {
-            query.get_results(connection).await
-        })
-        .await
-    }
-
-    async fn take(connection: &mut Self, query: TakenQuery) -> QueryResult<Vec<TakenRow>> {
-        asked(connection, async |connection| {
-            query.get_results(connection).await
-        })
-        .await
-    }
-
-    async fn dead(connection: &mut Self, query: DeadQuery) -> QueryResult<Vec<DeadRow>> {
-        asked(connection, async |connection| {
-            query.get_results(connection).await
-        })
-        .await
-    }
-
-    async fn due(connection: &mut Self, query: DueQuery) -> QueryResult<Vec<(bool, Option<i64>)>> {
-        asked(connection, async |connection| {
-            query.get_results(connection).await
-        })
-        .await
-    }
-
-    async fn backlog(
-        connection: &mut Self,
-        query: BacklogQuery,
-    ) -> QueryResult<Vec<(i64, Option<i64>)>> {
-        asked(connection, async |connection| {
-            query.get_results(connection).await
-        })
-        .await
+    questions! {
+        heads(LookQuery) -> (String, i64, bool);
+        take(TakenQuery) -> TakenRow;
+        dead(DeadQuery) -> DeadRow;
+        due(DueQuery) -> (bool, Option<i64>);
+        backlog(BacklogQuery) -> (i64, Option<i64>);
     }
 
     async fn listen(connection: &mut Self, wake: impl Fn()) -> QueryResult<()> {

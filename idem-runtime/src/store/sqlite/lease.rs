@@ -57,6 +57,18 @@ impl RunQueryDsl<SqliteConnection> for StepsQuery {}
 impl RunQueryDsl<SqliteConnection> for StateQuery {}
 impl RunQueryDsl<SqliteConnection> for UnresolvedQuery {}
 
+/// Questions that are asked in the same way, each with a row of its answer.
+macro_rules! questions {
+    ($($name:ident($query:ty) -> $row:ty;)+) => {$(
+        async fn $name(connection: &mut Self, query: $query) -> QueryResult<Vec<$row>> {
+            connection
+                .spawn_blocking(move |connection| query.get_results(connection))
+                .await
+        }
+    )+};
+}
+pub(super) use questions;
+
 impl Leases for SyncConnectionWrapper<SqliteConnection> {
     async fn pend(connection: &mut Self, pending: Pending) -> Result<(), CommitError> {
         hop(connection, move |connection| {
@@ -93,25 +105,10 @@ impl Leases for SyncConnectionWrapper<SqliteConnection> {
         }
     }
 
-    async fn steps(connection: &mut Self, query: StepsQuery) -> QueryResult<Vec<Option<String>>> {
-        connection
-            .spawn_blocking(move |connection| query.get_results(connection))
-            .await
-    }
-
-    async fn states(connection: &mut Self, query: StateQuery) -> QueryResult<Vec<State>> {
-        connection
-            .spawn_blocking(move |connection| query.get_results(connection))
-            .await
-    }
-
-    async fn unresolved(
-        connection: &mut Self,
-        query: UnresolvedQuery,
-    ) -> QueryResult<Vec<UnresolvedRow>> {
-        connection
-            .spawn_blocking(move |connection| query.get_results(connection))
-            .await
+    questions! {
+        steps(StepsQuery) -> Option<String>;
+        states(StateQuery) -> State;
+        unresolved(UnresolvedQuery) -> UnresolvedRow;
     }
 
     fn stop((): ()) {}

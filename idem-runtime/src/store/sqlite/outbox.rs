@@ -3,6 +3,7 @@
 use diesel::{QueryResult, RunQueryDsl, SqliteConnection};
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 
+use super::lease::questions;
 use crate::store::outbox::{DeadRow, Queue, TakenRow};
 use crate::store::statement::{
     BacklogQuery, DeadQuery, DueQuery, LookQuery, Statement, TakenQuery,
@@ -28,40 +29,12 @@ impl Queue for SyncConnectionWrapper<SqliteConnection> {
             .await
     }
 
-    async fn heads(
-        connection: &mut Self,
-        query: LookQuery,
-    ) -> QueryResult<Vec<(String, i64, bool)>> {
-        connection
-            .spawn_blocking(move |connection| query.get_results(connection))
-            .await
-    }
-
-    async fn take(connection: &mut Self, query: TakenQuery) -> QueryResult<Vec<TakenRow>> {
-        connection
-            .spawn_blocking(move |connection| query.get_results(connection))
-            .await
-    }
-
-    async fn dead(connection: &mut Self, query: DeadQuery) -> QueryResult<Vec<DeadRow>> {
-        connection
-            .spawn_blocking(move |connection| query.get_results(connection))
-            .await
-    }
-
-    async fn due(connection: &mut Self, query: DueQuery) -> QueryResult<Vec<(bool, Option<i64>)>> {
-        connection
-            .spawn_blocking(move |connection| query.get_results(connection))
-            .await
-    }
-
-    async fn backlog(
-        connection: &mut Self,
-        query: BacklogQuery,
-    ) -> QueryResult<Vec<(i64, Option<i64>)>> {
-        connection
-            .spawn_blocking(move |connection| query.get_results(connection))
-            .await
+    questions! {
+        heads(LookQuery) -> (String, i64, bool);
+        take(TakenQuery) -> TakenRow;
+        dead(DeadQuery) -> DeadRow;
+        due(DueQuery) -> (bool, Option<i64>);
+        backlog(BacklogQuery) -> (i64, Option<i64>);
     }
 
     async fn listen(_: &mut Self, _: impl Fn()) -> QueryResult<()> {
