@@ -7,7 +7,7 @@
 //!
 //! - `idem migration generate` (of the crate `idem-cli`) writes the files into the application's own
 //!   migrations directory, for `diesel migration run` and `embed_migrations!`.
-//! - `postgres()` and `sqlite()` run from the application, without files.
+//! - `postgres()`, `mysql()` and `sqlite()` run from the application, without files.
 //!
 //! The tables of the outbox and of the inbox are for who uses them: they have sources of their own, and
 //! `idem migration generate --with outbox,inbox` adds them.
@@ -59,6 +59,22 @@ pub const FILES_OUTBOX_POSTGRES: &[MigrationFile] = files!("postgres":
 
 /// The migration of the [inbox](crate::inbox) for PostgreSQL.
 pub const FILES_INBOX_POSTGRES: &[MigrationFile] = files!("postgres":
+    "2026-01-01-000000-0200_idempotency_inbox",
+);
+
+/// The migrations for MySQL and MariaDB, oldest first.
+pub const FILES_MYSQL: &[MigrationFile] = files!("mysql":
+    "2026-01-01-000000-0000_idempotency_keys",
+    "2026-01-01-000000-0001_idempotency_leases",
+);
+
+/// The migration of the [outbox](crate::outbox) for MySQL and MariaDB.
+pub const FILES_OUTBOX_MYSQL: &[MigrationFile] = files!("mysql":
+    "2026-01-01-000000-0100_idempotency_outbox",
+);
+
+/// The migration of the [inbox](crate::inbox) for MySQL and MariaDB.
+pub const FILES_INBOX_MYSQL: &[MigrationFile] = files!("mysql":
     "2026-01-01-000000-0200_idempotency_inbox",
 );
 
@@ -115,6 +131,16 @@ pub fn postgres() -> Embedded<diesel::pg::Pg> {
     Embedded::new(FILES_POSTGRES)
 }
 
+/// The migrations for MySQL and MariaDB. As [`postgres`], through `AsyncMigrationHarness`.
+///
+/// These databases commit each change of a table by itself: a migration that was interrupted may be there in
+/// part.
+#[cfg(feature = "mysql")]
+#[must_use]
+pub fn mysql() -> Embedded<diesel::mysql::Mysql> {
+    Embedded::new(FILES_MYSQL)
+}
+
 /// The migrations for SQLite.
 ///
 /// ```no_run
@@ -138,6 +164,13 @@ pub fn outbox_postgres() -> Embedded<diesel::pg::Pg> {
     Embedded::new(FILES_OUTBOX_POSTGRES)
 }
 
+/// The migration of the [outbox](crate::outbox) for MySQL and MariaDB, for who uses it.
+#[cfg(feature = "mysql")]
+#[must_use]
+pub fn outbox_mysql() -> Embedded<diesel::mysql::Mysql> {
+    Embedded::new(FILES_OUTBOX_MYSQL)
+}
+
 /// The migration of the [outbox](crate::outbox) for SQLite, for who uses it.
 #[cfg(feature = "sqlite")]
 #[must_use]
@@ -152,6 +185,13 @@ pub fn inbox_postgres() -> Embedded<diesel::pg::Pg> {
     Embedded::new(FILES_INBOX_POSTGRES)
 }
 
+/// The migration of the [inbox](crate::inbox) for MySQL and MariaDB, for who uses it.
+#[cfg(feature = "mysql")]
+#[must_use]
+pub fn inbox_mysql() -> Embedded<diesel::mysql::Mysql> {
+    Embedded::new(FILES_INBOX_MYSQL)
+}
+
 /// The migration of the [inbox](crate::inbox) for SQLite, for who uses it.
 #[cfg(feature = "sqlite")]
 #[must_use]
@@ -160,7 +200,7 @@ pub fn inbox_sqlite() -> Embedded<diesel::sqlite::Sqlite> {
 }
 
 impl<DB> Embedded<DB> {
-    #[cfg(any(feature = "postgres", feature = "sqlite"))]
+    #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
     fn new(files: &'static [MigrationFile]) -> Self {
         let backend = PhantomData;
         Self { files, backend }
@@ -257,6 +297,8 @@ mod tests {
     fn every_directory_is_listed_in_order() {
         let postgres = [FILES_POSTGRES, FILES_OUTBOX_POSTGRES, FILES_INBOX_POSTGRES];
         are_all_listed("postgres", &postgres);
+        let mysql = [FILES_MYSQL, FILES_OUTBOX_MYSQL, FILES_INBOX_MYSQL];
+        are_all_listed("mysql", &mysql);
         let sqlite = [FILES_SQLITE, FILES_OUTBOX_SQLITE, FILES_INBOX_SQLITE];
         are_all_listed("sqlite", &sqlite);
     }

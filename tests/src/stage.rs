@@ -49,22 +49,32 @@ impl Stage {
     }
 }
 
-/// Stamps each `async fn(&Stage)` as a test on every backend: `on_both! { same_key_twice, other_body }`.
+/// Stamps each `async fn(&Stage)` as a test on every backend: `on_all! { same_key_twice, other_body }`.
 #[macro_export]
-macro_rules! on_both {
+macro_rules! on_all {
     ($($case:ident),+ $(,)?) => {
         $crate::__stamp! { postgres Postgres $($case)+ }
+        $crate::__stamp! { mysql Mysql $($case)+ }
         $crate::__stamp! { sqlite Sqlite $($case)+ }
     };
 }
 
-/// [`on_both!`] for what can only happen on PostgreSQL.
+/// [`on_all!`] for what can only happen where the database is a server.
+#[macro_export]
+macro_rules! on_servers {
+    ($($case:ident),+ $(,)?) => {
+        $crate::__stamp! { postgres_server Postgres $($case)+ }
+        $crate::__stamp! { mysql_server Mysql $($case)+ }
+    };
+}
+
+/// [`on_all!`] for what can only happen on PostgreSQL.
 #[macro_export]
 macro_rules! on_postgres {
     ($($case:ident),+ $(,)?) => { $crate::__stamp! { postgres_only Postgres $($case)+ } };
 }
 
-/// [`on_both!`] for what can only happen on SQLite.
+/// [`on_all!`] for what can only happen on SQLite.
 #[macro_export]
 macro_rules! on_sqlite {
     ($($case:ident),+ $(,)?) => { $crate::__stamp! { sqlite_only Sqlite $($case)+ } };

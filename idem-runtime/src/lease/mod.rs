@@ -74,6 +74,11 @@ where
     if let Some(settings) = Idempotency::<diesel_async::AsyncPgConnection>::of(&incoming.request) {
         return run_on(settings, incoming, policy, lease, handler).await;
     }
+    #[cfg(feature = "mysql")]
+    if let Some(settings) = Idempotency::<diesel_async::AsyncMysqlConnection>::of(&incoming.request)
+    {
+        return run_on(settings, incoming, policy, lease, handler).await;
+    }
     #[cfg(feature = "sqlite")]
     if let Some(settings) = Idempotency::<
         diesel_async::sync_connection_wrapper::SyncConnectionWrapper<diesel::SqliteConnection>,

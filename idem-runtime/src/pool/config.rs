@@ -19,6 +19,14 @@ pub fn postgres_config() -> ManagerConfig<diesel_async::AsyncPgConnection> {
     config(&setup::POSTGRES)
 }
 
+/// The manager settings that we recommend for MySQL and MariaDB; each new connection is
+/// [set up](crate::pool::set_up_mysql).
+#[cfg(feature = "mysql")]
+#[must_use]
+pub fn mysql_config() -> ManagerConfig<diesel_async::AsyncMysqlConnection> {
+    config(&setup::MYSQL)
+}
+
 /// The manager settings that we recommend for SQLite; each new connection is
 /// [set up](crate::pool::set_up_sqlite).
 #[cfg(feature = "sqlite")]

@@ -5,13 +5,13 @@
 #[cfg(feature = "bb8")]
 mod bb8;
 #[cfg(all(
-    any(feature = "postgres", feature = "sqlite"),
+    any(feature = "postgres", feature = "mysql", feature = "sqlite"),
     any(feature = "bb8", feature = "deadpool")
 ))]
 mod config;
 #[cfg(feature = "deadpool")]
 mod deadpool;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 pub(crate) mod setup;
 
 use std::fmt;
@@ -20,10 +20,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use futures_util::future::BoxFuture;
 
+#[cfg(all(feature = "mysql", any(feature = "bb8", feature = "deadpool")))]
+pub use config::mysql_config;
 #[cfg(all(feature = "postgres", any(feature = "bb8", feature = "deadpool")))]
 pub use config::postgres_config;
 #[cfg(all(feature = "sqlite", any(feature = "bb8", feature = "deadpool")))]
 pub use config::sqlite_config;
+#[cfg(feature = "mysql")]
+pub use setup::set_up_mysql;
 #[cfg(feature = "postgres")]
 pub use setup::set_up_postgres;
 #[cfg(feature = "sqlite")]

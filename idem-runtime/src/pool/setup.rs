@@ -15,6 +15,14 @@ pub(crate) static POSTGRES: SetUp = SetUp::new(
      SET tcp_keepalives_count = 3",
 );
 
+/// A server that has lost its client ends the client's transaction, and with it the session that holds
+/// locks. MySQL has no time for transactions, only one for whole sessions; the comments are for one of the
+/// two servers each.
+#[cfg(feature = "mysql")]
+pub(crate) static MYSQL: SetUp = SetUp::new(
+    "/*M! SET SESSION idle_transaction_timeout = 60 */; /*!80000 SET SESSION wait_timeout = 900 */",
+);
+
 #[cfg(feature = "sqlite")]
 pub(crate) static SQLITE: SetUp = SetUp::new(
     "PRAGMA busy_timeout = 5000; \
@@ -65,6 +73,17 @@ impl SetUp {
 #[cfg(feature = "postgres")]
 pub async fn set_up_postgres(connection: &mut diesel_async::AsyncPgConnection) -> QueryResult<()> {
     POSTGRES.apply(connection).await
+}
+
+/// Sets a new connection up: `idle_transaction_timeout` (60 s) on MariaDB, `wait_timeout` (15 min) on MySQL,
+/// so that the database itself ends the session of a host that vanished.
+///
+/// # Errors
+///
+/// The database's.
+#[cfg(feature = "mysql")]
+pub async fn set_up_mysql(connection: &mut diesel_async::AsyncMysqlConnection) -> QueryResult<()> {
+    MYSQL.apply(connection).await
 }
 
 /// Sets a new connection up: WAL, foreign keys, and a busy time-out of 5 s.

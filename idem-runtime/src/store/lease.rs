@@ -14,7 +14,8 @@ use bytes::Bytes;
 use diesel::QueryResult;
 use uuid::Uuid;
 
-use super::statement::{Piece, StateQuery, Statement, StepsQuery, UnresolvedQuery, statement};
+use super::statement::{IdsQuery, Piece, StateQuery, Statement, StepsQuery, UnresolvedQuery, statement};
+use super::change::{self, Change};
 use super::{Claim, CommitError, Store};
 use crate::defects::{Defect, is_seeded};
 use crate::policy::Unresolved;
@@ -25,6 +26,9 @@ pub(crate) use unresolved::{Duty, Seen, UnresolvedRow, due, release, settle, unr
 
 /// What lease mode asks of a backend.
 pub trait Leases: Store {
+    /// Whether one statement can find rows that nobody has locked, change them, and give them back.
+    const CHANGES_AT_ONCE: bool;
+
     /// Writes a pending row into the transaction that a claim has opened, and commits.
     fn pend(
         connection: &mut Self,
@@ -47,6 +51,11 @@ pub trait Leases: Store {
         connection: &mut Self,
         statement: Statement,
     ) -> impl Future<Output = Result<bool, CommitError>>;
+
+    fn ids(
+        connection: &mut Self,
+        query: IdsQuery,
+    ) -> impl Future<Output = QueryResult<Vec<Vec<u8>>>>;
 
     fn steps(
         connection: &mut Self,
@@ -102,8 +111,9 @@ pub(crate) fn pending(
     over_expired: bool,
 ) -> Pending {
     let insert = statement![
-        "INSERT INTO idempotency_keys (id, scope, key, endpoint, fingerprint, owner, \
-         lease_expires_at, unresolved, request) VALUES (",
+        "INSERT INTO idempotency_keys (id, scope, ",
+        Piece::Key,
+        ", endpoint, fingerprint, owner, lease_expires_at, unresolved, request) VALUES (",
         held.id,
         ", ",
         Piece::Text(Arc::clone(&claim.scope)),
@@ -173,7 +183,7 @@ pub(crate) async fn take_over<C: Leases>(
     stale: [u8; 16],
 ) -> QueryResult<Option<Option<String>>> {
     // Whoever has the row locked at this moment is working on it, and is not waited for.
-    let free = statement![
+    let ids = statement![
         "SELECT id FROM idempotency_keys",
         ended(held.id, stale),
         Piece::SkipLocked,
@@ -185,11 +195,12 @@ pub(crate) async fn take_over<C: Leases>(
         Piece::later(held.length),
         ", unresolved = ",
         literal(rule),
-        " WHERE id",
-        Piece::OneOf(free),
-        " RETURNING steps",
     ];
-    Ok(C::steps(connection, StepsQuery(take)).await?.pop())
+    let change = Change { ids, change: take };
+    match change::change(connection, change).await? {
+        0 => Ok(None),
+        _ => steps(connection, held).await.map(Some),
+    }
 }
 
 /// What a renewal has found.
@@ -206,7 +217,7 @@ pub(crate) enum Renewal {
 /// Trusts the claim anew, from now on. Waits for nobody: it shares its connection with the renewals of
 /// others.
 pub(crate) async fn renew<C: Leases>(connection: &mut C, held: &Held) -> QueryResult<Renewal> {
-    let unlocked = statement![
+    let ids = statement![
         "SELECT id FROM idempotency_keys",
         held_by(held),
         Piece::SkipLocked
@@ -214,10 +225,9 @@ pub(crate) async fn renew<C: Leases>(connection: &mut C, held: &Held) -> QueryRe
     let renew = statement![
         "UPDATE idempotency_keys SET lease_expires_at = ",
         Piece::later(held.length),
-        " WHERE id",
-        Piece::OneOf(unlocked),
     ];
-    if changed(C::execute(connection, renew).await)? {
+    let change = Change { ids, change: renew };
+    if changed(change::change(connection, change).await)? {
         return Ok(Renewal::Done);
     }
     let found = state(connection, held.id).await?;
@@ -276,8 +286,8 @@ pub(crate) async fn commit_step<C: Leases>(
 
 fn step(held: &Held, line: &str) -> Statement {
     statement![
-        "UPDATE idempotency_keys SET steps = coalesce(steps, '') || ",
-        Piece::Text(line.into()),
+        "UPDATE idempotency_keys SET steps = ",
+        Piece::Joined("coalesce(steps, '')", line.into()),
         ", lease_expires_at = ",
         Piece::later(held.length),
         held_by(held),

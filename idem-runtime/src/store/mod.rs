@@ -3,12 +3,17 @@
 //!
 //! No actix types here or below.
 
+mod change;
 pub(crate) mod inbox;
 pub(crate) mod lease;
+#[cfg(feature = "mysql")]
+mod mysql;
 pub(crate) mod outbox;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod prune;
+#[cfg(feature = "mysql")]
+mod row;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod statement;
@@ -28,14 +33,14 @@ use crate::scope::OperationId;
 use prune::{Pruned, Reached};
 pub use prune::{Pruner, prune};
 
-/// The connection of a backend that we know: `AsyncPgConnection`, and
+/// The connection of a backend that we know: `AsyncPgConnection`, `AsyncMysqlConnection`, and
 /// `SyncConnectionWrapper<SqliteConnection>`.
 ///
 /// Nobody else can implement it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a connection that `#[idempotent]` can work on",
-    note = "take `&mut AsyncPgConnection` (feature `postgres`) or \
-            `&mut SyncConnectionWrapper<SqliteConnection>` (feature `sqlite`), \
+    note = "take `&mut AsyncPgConnection` (feature `postgres`), `&mut AsyncMysqlConnection` \
+            (feature `mysql`) or `&mut SyncConnectionWrapper<SqliteConnection>` (feature `sqlite`), \
             and enable the feature of `idem-runtime`"
 )]
 pub trait Backend: outbox::Queue {}
@@ -192,8 +197,19 @@ pub enum CommitError {
 
 /// How every record begins, on every backend.
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
-const INSERT: &str = "INSERT INTO idempotency_keys \
-     (id, scope, key, endpoint, fingerprint, status, headers, body, recorded_at, expires_at) VALUES (";
+const INSERT: &str = insert!("key");
+
+/// The column `key` has a name that is a reserved word on MySQL.
+macro_rules! insert {
+    ($key:literal) => {
+        concat!(
+            "INSERT INTO idempotency_keys (id, scope, ",
+            $key,
+            ", endpoint, fingerprint, status, headers, body, recorded_at, expires_at) VALUES ("
+        )
+    };
+}
+use insert;
 
 /// A row was found under an id that is not this scope and key's.
 pub(crate) fn foreign_row() -> Error {

@@ -8,6 +8,7 @@ mod prune;
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::result::{DatabaseErrorKind, Error};
 use diesel::sql_types::{BigInt, Bool, Bytea, Nullable, SmallInt, Text, Uuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use futures_util::{join, try_join};
@@ -19,8 +20,16 @@ use crate::defects::{Defect, is_seeded};
 use crate::policy::Isolation;
 use crate::response::StoredResponse;
 use crate::transaction::postgres as transaction;
+use crate::transaction::server::{OPENING, answered};
 
-const TABLE: &str = "idempotency_keys";
+/// Whether somebody else has recorded the key.
+fn is_taken(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::DatabaseError(DatabaseErrorKind::UniqueViolation, information)
+            if information.table_name() == Some("idempotency_keys")
+    )
+}
 
 impl Backend for AsyncPgConnection {}
 
@@ -42,7 +51,7 @@ impl Store for AsyncPgConnection {
     async fn begin(connection: &mut Self, isolation: Option<Isolation>) -> QueryResult<()> {
         transaction::open(connection)?;
         let begin = transaction::begin_sql(isolation);
-        transaction::answered(transaction::OPENING, connection.batch_execute(&begin)).await
+        answered(OPENING, connection.batch_execute(&begin)).await
     }
 
     async fn claim(
@@ -69,7 +78,7 @@ impl Store for AsyncPgConnection {
             begun?;
             Ok((locked?, found?))
         };
-        let (locked, found) = transaction::answered(transaction::OPENING, answers).await?;
+        let (locked, found) = answered(OPENING, answers).await?;
         let claimed = judge(claim, locked, found)?;
         if !matches!(claimed, Claimed::Free { .. }) {
             transaction::rollback(connection).await?;
@@ -78,8 +87,8 @@ impl Store for AsyncPgConnection {
     }
 
     async fn look(connection: &mut Self, claim: &Claim) -> QueryResult<Option<Record>> {
-        let found = transaction::answered(
-            transaction::OPENING,
+        let found = answered(
+            OPENING,
             look(claim).get_result::<Row>(connection),
         )
         .await;
@@ -100,21 +109,21 @@ impl Store for AsyncPgConnection {
         let write = async |connection: &Self| write(connection, &record).await;
         transaction::commit_with(connection, write)
             .await
-            .map_err(|failure| failure.judge(TABLE))
+            .map_err(|failure| failure.judge(is_taken))
     }
 
     async fn remember(connection: &mut Self, record: NewRecord) -> Result<(), CommitError> {
         let write = async |connection: &Self| write(connection, &record).await;
         transaction::rollback_with(connection, write)
             .await
-            .map_err(|failure| failure.judge(TABLE))
+            .map_err(|failure| failure.judge(is_taken))
     }
 
     async fn commit(connection: &mut Self) -> Result<(), CommitError> {
         let prove = async |connection: &Self| NoFailure.execute(&mut &*connection).await.map(drop);
         transaction::commit_with(connection, prove)
             .await
-            .map_err(|failure| failure.judge(TABLE))
+            .map_err(|failure| failure.judge(is_taken))
     }
 
     async fn rollback(connection: &mut Self) -> QueryResult<()> {

@@ -38,6 +38,12 @@ pub trait Dialect: Backend {
     const NUMBERS: (&'static str, &'static str);
     /// Around an INSERT or UPDATE: if it changes a row, wakes at the commit whoever waits for messages.
     const WAKE: (&'static str, &'static str);
+    /// The column `key`, which is a reserved word here and there.
+    const KEY: &'static str;
+    /// Around an expression: as a number of 64 bits.
+    const WIDE: (&'static str, &'static str);
+    /// Around and between two texts: one behind the other.
+    const JOINED: (&'static str, &'static str, &'static str);
     /// Behind a query: passes by what somebody else has locked.
     const SKIP_LOCKED: &'static str;
 
@@ -69,6 +75,12 @@ pub(super) enum Piece {
     Numbers(Arc<str>),
     Wake(Statement),
     SkipLocked,
+    Key,
+    Wide(&'static str),
+    /// An expression, and a text behind it.
+    Joined(&'static str, Arc<str>),
+    /// Ids, as a list.
+    Ids(Arc<[Vec<u8>]>),
     Bytes(Bytes),
     Text(Arc<str>),
     Number(i64),
@@ -179,6 +191,23 @@ fn walk<'b, DB: Dialect>(piece: &'b Piece, out: &mut AstPass<'_, 'b, DB>) -> Que
             out.push_sql(DB::WAKE.1);
         }
         Piece::SkipLocked => out.push_sql(DB::SKIP_LOCKED),
+        Piece::Key => out.push_sql(DB::KEY),
+        Piece::Wide(expression) => around(DB::WIDE, expression, out),
+        Piece::Joined(expression, text) => {
+            out.push_sql(DB::JOINED.0);
+            out.push_sql(expression);
+            out.push_sql(DB::JOINED.1);
+            DB::bind_text(out, text)?;
+            out.push_sql(DB::JOINED.2);
+        }
+        Piece::Ids(ids) => {
+            for (index, id) in ids.iter().enumerate() {
+                out.push_sql(if index == 0 { "" } else { ", " });
+                out.push_sql(DB::ID.0);
+                DB::bind_bytes(out, id)?;
+                out.push_sql(DB::ID.1);
+            }
+        }
         Piece::Bytes(bytes) => DB::bind_bytes(out, bytes)?,
         Piece::Text(text) => DB::bind_text(out, text)?,
         Piece::Number(number) => DB::bind_number(out, number)?,
@@ -218,6 +247,8 @@ macro_rules! query {
         }
     };
 }
+
+query!(IdsQuery: Binary);
 
 query!(StepsQuery: Nullable<Text>);
 

@@ -4,8 +4,12 @@
 //!
 //! No table names. All use of diesel's hidden transaction state is in this folder.
 
+#[cfg(feature = "mysql")]
+pub(crate) mod mysql;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub(crate) mod server;
 #[cfg(feature = "sqlite")]
 pub(crate) mod sqlite;
 

@@ -1,12 +1,10 @@
 //! Transactions on PostgreSQL.
 
-use std::time::Duration;
-
 use diesel::QueryResult;
 use diesel::connection::TransactionManagerStatus;
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
-use diesel::result::{DatabaseErrorKind, Error};
+use diesel::result::Error;
 use diesel_async::{
     AnsiTransactionManager, AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection,
     TransactionManager,
@@ -16,47 +14,14 @@ use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tokio_postgres::{CancelToken, NoTls};
 
+use super::server::{CLEAN_UP, COMMITTING, Failure, answered, level, no_answer};
 use super::{ended, is_open, only_ours, opening};
 use crate::policy::Isolation;
-use crate::store::CommitError;
-
-/// How long a server may take to cancel a statement, and to roll back.
-const CLEAN_UP: Duration = Duration::from_secs(5);
-
-/// How long it may take to open a transaction, and to look into our own table.
-pub(crate) const OPENING: Duration = Duration::from_secs(10);
-
-/// How long it may take to write a record and to commit. After that nobody knows.
-const COMMITTING: Duration = Duration::from_secs(30);
-
-/// Gives a server up that does not answer. Whoever calls this has counted the transaction as open, or
-/// gives the connection up as well.
-pub(crate) async fn answered<T>(
-    limit: Duration,
-    answer: impl Future<Output = QueryResult<T>>,
-) -> QueryResult<T> {
-    timeout(limit, answer)
-        .await
-        .unwrap_or_else(|_| Err(no_answer()))
-}
-
-fn no_answer() -> Error {
-    let message = "the database did not answer in time".to_owned();
-    Error::DatabaseError(DatabaseErrorKind::Unknown, Box::new(message))
-}
 
 pub(crate) fn begin_sql(isolation: Option<Isolation>) -> String {
     match isolation {
         None => "BEGIN".to_owned(),
         Some(isolation) => format!("BEGIN ISOLATION LEVEL {}", level(isolation)),
-    }
-}
-
-fn level(isolation: Isolation) -> &'static str {
-    match isolation {
-        Isolation::ReadCommitted => "READ COMMITTED",
-        Isolation::RepeatableRead => "REPEATABLE READ",
-        Isolation::Serializable => "SERIALIZABLE",
     }
 }
 
@@ -151,12 +116,6 @@ pub(crate) async fn rollback(connection: &mut AsyncPgConnection) -> QueryResult<
     Ok(())
 }
 
-/// An error, and whether the server has rolled everything back since.
-pub(crate) struct Failure {
-    error: Error,
-    rolled_back: bool,
-}
-
 /// Rolls back after an error. A server that answers has not committed: an error of COMMIT itself is
 /// a rollback, and ROLLBACK outside a transaction is only a warning.
 pub(crate) async fn failed(connection: &mut AsyncPgConnection, error: Error) -> Failure {
@@ -165,28 +124,6 @@ pub(crate) async fn failed(connection: &mut AsyncPgConnection, error: Error) -> 
         give_up(connection);
     }
     Failure { error, rolled_back }
-}
-
-impl Failure {
-    /// What the failure means for a transaction that writes into `table`.
-    pub(crate) fn judge(self, table: &str) -> CommitError {
-        match &self.error {
-            Error::DatabaseError(DatabaseErrorKind::UniqueViolation, information)
-                if information.table_name() == Some(table) =>
-            {
-                CommitError::Taken
-            }
-            Error::DatabaseError(DatabaseErrorKind::SerializationFailure, _) => {
-                CommitError::Contended(self.error)
-            }
-            // A deadlock (40P01) is among these: diesel-async drops the SQLSTATE.
-            Error::DatabaseError(DatabaseErrorKind::Unknown, _) if self.rolled_back => {
-                CommitError::Contended(self.error)
-            }
-            _ if self.rolled_back => CommitError::RolledBack(self.error),
-            _ => CommitError::Unknown(self.error),
-        }
-    }
 }
 
 /// Stops the statement that a dropped handler left running, and rolls back. The cancel request may

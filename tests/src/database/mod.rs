@@ -1,12 +1,16 @@
-//! A fresh database per test, on either backend: dropped on success, kept on failure. Looks only; what it should find
+//! A fresh database per test, on any backend: dropped on success, kept on failure. Looks only; what it should find
 //! there is for the tests to say.
 
+mod mysql;
+mod names;
 mod postgres;
 mod sqlite;
 
 /// Where a test runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
+    /// A database of the server in `IDEM_TEST_MYSQL_URL`.
+    Mysql,
     /// A database of the server in `IDEM_TEST_POSTGRES_URL`.
     Postgres,
     /// A file in a directory of its own.
@@ -14,9 +18,9 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// Both.
-    pub const fn all() -> [Self; 2] {
-        [Self::Postgres, Self::Sqlite]
+    /// All of them.
+    pub const fn all() -> [Self; 3] {
+        [Self::Postgres, Self::Mysql, Self::Sqlite]
     }
 }
 
@@ -26,6 +30,7 @@ pub struct Database {
 }
 
 enum Place {
+    Mysql(mysql::Place),
     Postgres(postgres::Place),
     Sqlite(sqlite::Place),
 }
@@ -34,6 +39,7 @@ impl Database {
     /// Empty: whoever uses it runs the migrations.
     pub async fn fresh(backend: Backend) -> Self {
         let place = match backend {
+            Backend::Mysql => Place::Mysql(mysql::Place::fresh().await),
             Backend::Postgres => Place::Postgres(postgres::Place::fresh().await),
             Backend::Sqlite => Place::Sqlite(sqlite::Place::fresh()),
         };
@@ -43,6 +49,7 @@ impl Database {
     /// Which backend it is of.
     pub fn backend(&self) -> Backend {
         match self.place {
+            Place::Mysql(_) => Backend::Mysql,
             Place::Postgres(_) => Backend::Postgres,
             Place::Sqlite(_) => Backend::Sqlite,
         }
@@ -51,6 +58,7 @@ impl Database {
     /// What `idem-testapp --database-url` takes.
     pub fn url(&self) -> &str {
         match &self.place {
+            Place::Mysql(place) => place.url(),
             Place::Postgres(place) => place.way(),
             Place::Sqlite(place) => place.url(),
         }
@@ -59,6 +67,7 @@ impl Database {
     /// The test succeeded: nothing of it stays.
     pub async fn discard(self) {
         match self.place {
+            Place::Mysql(place) => place.discard().await,
             Place::Postgres(place) => place.discard().await,
             Place::Sqlite(place) => place.discard(),
         }
@@ -67,6 +76,7 @@ impl Database {
     /// Runs statements on a connection of their own.
     pub async fn execute(&self, sql: &str) {
         match &self.place {
+            Place::Mysql(place) => place.execute(sql).await,
             Place::Postgres(place) => place.execute(sql).await,
             Place::Sqlite(place) => place.execute(sql).await,
         }
@@ -75,6 +85,7 @@ impl Database {
     /// The one text that a query gives, or nothing if it gives no row or NULL.
     pub async fn text(&self, sql: &str) -> Option<String> {
         match &self.place {
+            Place::Mysql(place) => place.text(sql).await,
             Place::Postgres(place) => place.text(sql).await,
             Place::Sqlite(place) => place.text(sql).await,
         }
@@ -103,6 +114,7 @@ impl Database {
     /// Every record has expired a minute ago.
     pub async fn expire_all(&self) {
         let past = match self.backend() {
+            Backend::Mysql => "timestampadd(MINUTE, -1, utc_timestamp(6))",
             Backend::Postgres => "clock_timestamp() - interval '1 minute'",
             Backend::Sqlite => "strftime('%Y-%m-%d %H:%M:%f', 'now', '-60 seconds')",
         };
@@ -119,6 +131,7 @@ impl Database {
     /// Every lease that there is has run out a minute ago.
     pub async fn expire_leases(&self) {
         let past = match self.backend() {
+            Backend::Mysql => "timestampadd(MINUTE, -1, utc_timestamp(6))",
             Backend::Postgres => "clock_timestamp() - interval '1 minute'",
             Backend::Sqlite => "strftime('%Y-%m-%d %H:%M:%f', 'now', '-60 seconds')",
         };
@@ -147,6 +160,7 @@ impl Database {
     /// Makes every attempt to store a record fail, until [`Self::let_record`].
     pub async fn refuse_to_record(&self) {
         self.execute(match self.backend() {
+            Backend::Mysql => mysql::REFUSE_TO_RECORD,
             Backend::Postgres => postgres::REFUSE_TO_RECORD,
             Backend::Sqlite => sqlite::REFUSE_TO_RECORD,
         })
@@ -156,6 +170,7 @@ impl Database {
     /// Makes every attempt to finish a pending record fail, until [`Self::let_record`].
     pub async fn refuse_to_finish(&self) {
         self.execute(match self.backend() {
+            Backend::Mysql => mysql::REFUSE_TO_FINISH,
             Backend::Postgres => postgres::REFUSE_TO_FINISH,
             Backend::Sqlite => sqlite::REFUSE_TO_FINISH,
         })
@@ -166,7 +181,7 @@ impl Database {
     pub async fn let_record(&self) {
         self.execute(match self.backend() {
             Backend::Postgres => "DROP TRIGGER refuse ON idempotency_keys",
-            Backend::Sqlite => "DROP TRIGGER refuse",
+            Backend::Mysql | Backend::Sqlite => "DROP TRIGGER refuse",
         })
         .await;
     }
@@ -175,6 +190,7 @@ impl Database {
     /// write lock (SQLite).
     pub async fn open_transactions(&self) -> i64 {
         match &self.place {
+            Place::Mysql(place) => place.open_transactions().await,
             Place::Postgres(place) => place.open_transactions().await,
             Place::Sqlite(place) => place.open_transactions().await,
         }

@@ -1,11 +1,10 @@
 //! A PostgreSQL database of one test.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
-use std::{env, process, thread};
+use std::{env, thread};
 
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
+use super::names::{unique_name, with_database};
 use crate::with_address;
 
 const SERVER: &str = "IDEM_TEST_POSTGRES_URL";
@@ -117,25 +116,4 @@ async fn connect(url: &str) -> Client {
         .expect("PostgreSQL answers");
     tokio::spawn(connection);
     client
-}
-
-fn unique_name() -> String {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let count = NEXT.fetch_add(1, Ordering::Relaxed);
-    let time = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .expect("after 1970")
-        .as_micros();
-    format!("idem_test_{time}_{}_{count}", process::id())
-}
-
-/// The same server, user and parameters, another database.
-fn with_database(url: &str, name: &str) -> String {
-    let (address, parameters) = url.split_once('?').unwrap_or((url, ""));
-    let authority = address.find("://").map_or(0, |at| at + 3);
-    let end = address[authority..]
-        .find('/')
-        .map_or(address.len(), |at| authority + at);
-    let question = if parameters.is_empty() { "" } else { "?" };
-    format!("{}/{name}{question}{parameters}", &address[..end])
 }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use idem_tests::{App, Connection, Request, Stage, on_both};
+use idem_tests::{App, Connection, Request, Stage, on_all};
 
 use crate::asking::{ask, assert_runs, gated, marking, nothing_open, settled};
 
 const REQUESTS: u32 = 200;
 
-on_both! {
+on_all! {
     two_hundred_aborted_requests_on_a_pool_of_one,
     two_hundred_aborted_requests_on_a_deadpool_of_one,
     hanging_up_after_the_insert,

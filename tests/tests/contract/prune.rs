@@ -5,14 +5,16 @@ use std::ops::Range;
 
 use diesel::SqliteConnection;
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
-use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection};
+use diesel_async::{
+    AsyncConnection, AsyncMysqlConnection, AsyncPgConnection, SimpleAsyncConnection,
+};
 use futures_util::future::join_all;
 use idem_runtime::Pruner;
-use idem_tests::{Backend, Stage, on_both, on_postgres};
+use idem_tests::{Backend, Stage, on_all, on_postgres};
 
 use crate::asking::{ask, assert_replay, marking};
 
-on_both! {
+on_all! {
     expired_records_are_pruned_and_live_ones_stay,
     two_pruners_delete_every_record_once,
     a_record_that_expired_before_where_the_pruner_is_goes_too,
@@ -134,6 +136,7 @@ async fn prune_all(stage: &Stage) -> usize {
 /// A connection of its own to prune with.
 enum Hand {
     Postgres(Box<AsyncPgConnection>),
+    Mysql(Box<AsyncMysqlConnection>),
     Sqlite(SyncConnectionWrapper<SqliteConnection>),
 }
 
@@ -144,6 +147,10 @@ impl Hand {
             Backend::Postgres => {
                 let connection = AsyncPgConnection::establish(url).await.unwrap();
                 Self::Postgres(Box::new(connection))
+            }
+            Backend::Mysql => {
+                let connection = AsyncMysqlConnection::establish(url).await.unwrap();
+                Self::Mysql(Box::new(connection))
             }
             Backend::Sqlite => {
                 let path = url.strip_prefix("sqlite://").unwrap();
@@ -158,6 +165,7 @@ impl Hand {
     async fn batch(&mut self, pruner: &mut Pruner, limit: u32) -> usize {
         let deleted = match self {
             Self::Postgres(connection) => pruner.batch(&mut **connection, limit).await,
+            Self::Mysql(connection) => pruner.batch(&mut **connection, limit).await,
             Self::Sqlite(connection) => pruner.batch(connection, limit).await,
         };
         deleted.unwrap()
@@ -173,6 +181,12 @@ async fn expired(stage: &Stage, numbers: Range<i64>) {
         Backend::Postgres => format!(
             "{columns} gen_random_uuid(), 's', n::text, 'e', '\\x00', 200, '', '\\x00', '2020-01-01',
                 timestamptz '2020-01-02' + n * interval '1 second' FROM generate_series({start}, {end} - 1) AS n"
+        ),
+        Backend::Mysql => format!(
+            "{columns} random_bytes(16), 's', n, 'e', x'00', 200, '', x'00', '2020-01-01',
+                timestampadd(SECOND, n, '2020-01-02')
+             FROM (WITH RECURSIVE numbers (n) AS (SELECT {start} UNION ALL SELECT n + 1 FROM numbers WHERE n < {end} - 1)
+                SELECT n FROM numbers) AS numbers"
         ),
         Backend::Sqlite => format!(
             "WITH RECURSIVE numbers (n) AS (SELECT {start} UNION ALL SELECT n + 1 FROM numbers WHERE n < {end} - 1)

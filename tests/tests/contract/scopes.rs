@@ -1,10 +1,10 @@
 //! In which namespace a key is unique.
 
-use idem_tests::{Request, Stage, on_both};
+use idem_tests::{Request, Stage, on_all};
 
 use crate::asking::{ask, assert_replay, assert_reused, marking};
 
-on_both! {
+on_all! {
     tenants_share_nothing,
     nobody_is_refused,
     a_refreshed_token_is_the_same_account,

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use idem_tests::{App, Backend, Stage, on_both, until};
+use idem_tests::{App, Backend, Stage, on_all, until};
 use serde_json::json;
 
 use crate::asking::{ask, gated, marking, nothing_open};
 
-on_both! {
+on_all! {
     a_late_handler_leaves_nothing,
     a_late_handler_leaves_nothing_with_deadpool,
     a_late_statement,
@@ -45,6 +45,7 @@ async fn a_late_statement(stage: &Stage) {
     let app = stage.app().pool(1).start().await;
     let long = match stage.backend() {
         Backend::Postgres => "SELECT pg_sleep(60)",
+        Backend::Mysql => "SELECT sleep(60)",
         Backend::Sqlite => {
             "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 8000000)
              SELECT count(*) FROM numbers"

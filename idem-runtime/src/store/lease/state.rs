@@ -75,7 +75,7 @@ pub(crate) async fn state<C: Leases>(
         Piece::Now,
         ", false), coalesce(status IS NULL OR expires_at > ",
         Piece::Now,
-        ", true), request IS NOT NULL, CAST(status AS integer), headers, body \
+        ", true), request IS NOT NULL, status + 0, headers, body \
          FROM idempotency_keys WHERE id = ",
         id,
     ];

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::{Leases, RELEASED, RERUN, changed, ended, recorded};
 use crate::policy::Unresolved;
 use crate::response::StoredResponse;
+use crate::store::change::{self, Change};
 use crate::store::statement::{Piece, Statement, UnresolvedQuery, statement};
 
 /// A row whose lease has run out.
@@ -95,12 +96,9 @@ pub(crate) async fn due<C: Leases>(
     let due = statement![
         "UPDATE idempotency_keys SET attempts = coalesce(attempts, 0) + 1, next_attempt_at = ",
         Piece::Later(pause),
-        " WHERE id",
-        Piece::OneOf(ids),
-        " AND status IS NULL RETURNING ",
-        unresolved_columns(),
     ];
-    C::unresolved(connection, UnresolvedQuery(due)).await
+    let change = Change { ids, change: due };
+    change::change_unresolved(connection, change, unresolved_columns()).await
 }
 
 /// The unresolved operations, the longest unresolved first.
@@ -131,9 +129,13 @@ fn seek(ids: &Statement) -> UnresolvedQuery {
 
 fn unresolved_columns() -> Statement {
     statement![
-        "scope, key, endpoint, ",
+        "scope, ",
+        Piece::Key,
+        ", endpoint, ",
         Piece::BytesOfId("owner"),
-        ", unresolved, steps, request, CAST(coalesce(attempts, 0) AS bigint), ",
+        ", unresolved, steps, request, ",
+        Piece::Wide("coalesce(attempts, 0)"),
+        ", ",
         Piece::Since("lease_expires_at"),
         ", ",
         Piece::Exact("lease_expires_at"),

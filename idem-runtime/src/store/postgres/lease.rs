@@ -8,9 +8,10 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use tokio_postgres::CancelToken;
 
 use crate::store::lease::{Leases, Pending, State, UnresolvedRow};
-use crate::store::statement::{Dialect, StateQuery, Statement, StepsQuery, UnresolvedQuery};
+use crate::store::statement::{Dialect, IdsQuery, StateQuery, Statement, StepsQuery, UnresolvedQuery};
 use crate::store::{CommitError, Store};
 use crate::transaction::postgres as transaction;
+use crate::transaction::server::{OPENING, answered};
 
 impl Dialect for Pg {
     const NOW: &'static str = "clock_timestamp()";
@@ -36,6 +37,9 @@ impl Dialect for Pg {
         "WITH changed AS (",
         " RETURNING 1) SELECT pg_notify('idempotency_outbox', '') FROM changed",
     );
+    const KEY: &'static str = "key";
+    const WIDE: (&'static str, &'static str) = ("CAST(", " AS bigint)");
+    const JOINED: (&'static str, &'static str, &'static str) = ("", " || ", "");
     const SKIP_LOCKED: &'static str = " FOR UPDATE SKIP LOCKED";
 
     fn bind_bytes<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b [u8]) -> QueryResult<()> {
@@ -65,6 +69,8 @@ macro_rules! questions {
 pub(super) use questions;
 
 impl Leases for AsyncPgConnection {
+    const CHANGES_AT_ONCE: bool = true;
+
     async fn pend(connection: &mut Self, pending: Pending) -> Result<(), CommitError> {
         let Pending {
             id,
@@ -76,12 +82,12 @@ impl Leases for AsyncPgConnection {
         };
         transaction::commit_with(connection, write)
             .await
-            .map_err(|failure| failure.judge(super::TABLE))
+            .map_err(|failure| failure.judge(super::is_taken))
     }
 
     async fn read_committed(connection: &mut Self) -> QueryResult<()> {
         let sql = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED";
-        transaction::answered(transaction::OPENING, connection.batch_execute(sql)).await
+        answered(OPENING, connection.batch_execute(sql)).await
     }
 
     async fn execute(connection: &mut Self, statement: Statement) -> QueryResult<usize> {
@@ -106,6 +112,7 @@ impl Leases for AsyncPgConnection {
     }
 
     questions! {
+        ids(IdsQuery) -> Vec<u8>;
         steps(StepsQuery) -> Option<String>;
         states(StateQuery) -> State;
         unresolved(UnresolvedQuery) -> UnresolvedRow;
@@ -122,7 +129,7 @@ pub(super) async fn asked<T>(
     connection: &mut AsyncPgConnection,
     question: impl AsyncFnOnce(&mut AsyncPgConnection) -> QueryResult<T>,
 ) -> QueryResult<T> {
-    let answer = transaction::answered(transaction::OPENING, question(connection)).await;
+    let answer = answered(OPENING, question(connection)).await;
     if answer.is_err() {
         transaction::give_up(connection);
     }

@@ -11,7 +11,7 @@ use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 use super::{DeleteExpired, hop};
 use crate::store::CommitError;
 use crate::store::lease::{Leases, Pending, State, UnresolvedRow};
-use crate::store::statement::{Dialect, StateQuery, Statement, StepsQuery, UnresolvedQuery};
+use crate::store::statement::{Dialect, IdsQuery, StateQuery, Statement, StepsQuery, UnresolvedQuery};
 use crate::transaction::sqlite as transaction;
 
 impl Dialect for Sqlite {
@@ -36,6 +36,9 @@ impl Dialect for Sqlite {
     const NUMBERS: (&'static str, &'static str) = ("SELECT value FROM json_each(", ")");
     /// Nobody is told here.
     const WAKE: (&'static str, &'static str) = ("", "");
+    const KEY: &'static str = "key";
+    const WIDE: (&'static str, &'static str) = ("CAST(", " AS bigint)");
+    const JOINED: (&'static str, &'static str, &'static str) = ("", " || ", "");
     /// There is one writer.
     const SKIP_LOCKED: &'static str = "";
 
@@ -53,6 +56,7 @@ impl Dialect for Sqlite {
 }
 
 impl RunQueryDsl<SqliteConnection> for Statement {}
+impl RunQueryDsl<SqliteConnection> for IdsQuery {}
 impl RunQueryDsl<SqliteConnection> for StepsQuery {}
 impl RunQueryDsl<SqliteConnection> for StateQuery {}
 impl RunQueryDsl<SqliteConnection> for UnresolvedQuery {}
@@ -70,6 +74,8 @@ macro_rules! questions {
 pub(super) use questions;
 
 impl Leases for SyncConnectionWrapper<SqliteConnection> {
+    const CHANGES_AT_ONCE: bool = true;
+
     async fn pend(connection: &mut Self, pending: Pending) -> Result<(), CommitError> {
         hop(connection, move |connection| {
             if pending.over_expired {
@@ -106,6 +112,7 @@ impl Leases for SyncConnectionWrapper<SqliteConnection> {
     }
 
     questions! {
+        ids(IdsQuery) -> Vec<u8>;
         steps(StepsQuery) -> Option<String>;
         states(StateQuery) -> State;
         unresolved(UnresolvedQuery) -> UnresolvedRow;

@@ -1,9 +1,11 @@
-//! What handlers write, written once for both connection types; and how anybody counts it.
+//! What handlers write, written once for all connection types; and how anybody counts it.
 
 use diesel::prelude::*;
 use diesel::sqlite::SqliteConnection;
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
-use diesel_async::{AsyncConnection, AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
+use diesel_async::{
+    AsyncConnection, AsyncMysqlConnection, AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection,
+};
 
 use crate::migrate::Url;
 
@@ -33,14 +35,14 @@ pub(crate) trait Writes {
     async fn insert(&mut self, label: &str) -> QueryResult<()>;
     async fn price(&mut self, item: i32) -> QueryResult<i32>;
     async fn sell(&mut self, item: i32, price: i32) -> QueryResult<()>;
-    /// Fails, and leaves the transaction aborted (PostgreSQL) or gone (SQLite).
+    /// Fails, and leaves the transaction aborted (PostgreSQL) or gone (elsewhere).
     async fn spring_trap(&mut self, label: &str) -> QueryResult<()>;
     async fn count(&mut self, label: &str) -> QueryResult<i64>;
     async fn run(&mut self, sql: &str) -> QueryResult<()>;
 }
 
 macro_rules! writes {
-    ($connection:ty) => {
+    ($connection:ty, $trap:literal) => {
         impl Writes for $connection {
             async fn insert(&mut self, label: &str) -> QueryResult<()> {
                 let row = effects::label.eq(label);
@@ -68,6 +70,7 @@ macro_rules! writes {
             }
 
             async fn spring_trap(&mut self, label: &str) -> QueryResult<()> {
+                self.batch_execute($trap).await?;
                 let row = traps::label.eq(label);
                 diesel::insert_into(traps::table)
                     .values(row)
@@ -91,12 +94,20 @@ macro_rules! writes {
     };
 }
 
-writes!(AsyncPgConnection);
-writes!(SyncConnectionWrapper<SqliteConnection>);
+// As a deadlock does, behind the back of diesel.
+writes!(AsyncMysqlConnection, "ROLLBACK");
+writes!(AsyncPgConnection, "");
+writes!(SyncConnectionWrapper<SqliteConnection>, "");
 
 /// Rows that anybody can see, counted on a connection of its own: the pool may be in use up to the last one.
 pub(crate) async fn committed(url: &Url, label: &str) -> Result<i64, Box<dyn std::error::Error>> {
     let count = match url {
+        Url::Mysql(url) => {
+            AsyncMysqlConnection::establish(url)
+                .await?
+                .count(label)
+                .await?
+        }
         Url::Postgres(url) => {
             AsyncPgConnection::establish(url)
                 .await?
@@ -115,6 +126,7 @@ pub(crate) async fn committed(url: &Url, label: &str) -> Result<i64, Box<dyn std
 /// Deletes what has expired, as a job beside the application does.
 pub(crate) async fn prune(url: &Url) -> Result<usize, Box<dyn std::error::Error>> {
     let count = match url {
+        Url::Mysql(url) => prune_all(&mut AsyncMysqlConnection::establish(url).await?).await?,
         Url::Postgres(url) => prune_all(&mut AsyncPgConnection::establish(url).await?).await?,
         Url::Sqlite(path) => {
             let mut connection = SyncConnectionWrapper::<SqliteConnection>::establish(path).await?;

@@ -188,8 +188,35 @@ macro_rules! stamp {
     };
 }
 
+stamp! { mysql diesel_async::AsyncMysqlConnection {
+    #[post("/serializable/script")]
+    #[idempotent(isolation = "serializable", retries = 5)]
+    async fn serializable(
+        script: web::Json<Script>,
+        tools: web::Data<Tools>,
+        connection: &mut diesel_async::AsyncMysqlConnection,
+    ) -> Result<HttpResponse, Failure> {
+        count_and_play(&script, &tools, connection).await
+    }
+
+    #[post("/outbox-serializable/script")]
+    #[idempotent(isolation = "serializable", retries = 5)]
+    async fn outbox_serializable(
+        script: web::Json<Script>,
+        key: IdempotencyKey,
+        tools: web::Data<Tools>,
+        connection: &mut diesel_async::AsyncMysqlConnection,
+    ) -> Result<HttpResponse, Failure> {
+        queue_and_count(&script, &key, &tools, connection).await
+    }
+
+    fn more_routes(config: &mut web::ServiceConfig) {
+        config.service(serializable).service(outbox_serializable);
+    }
+} }
+
 stamp! { postgres diesel_async::AsyncPgConnection {
-    /// Only PostgreSQL has a choice of isolation.
+    /// SQLite has no choice of isolation.
     #[post("/serializable/script")]
     #[idempotent(isolation = "serializable", retries = 5)]
     async fn serializable(

@@ -29,7 +29,7 @@ use outbox::Relaying;
 
 #[derive(Clone, Parser)]
 struct Arguments {
-    /// `sqlite://PATH` or `postgres://…`
+    /// `sqlite://PATH`, `postgres://…` or `mysql://…`
     #[arg(long)]
     database_url: String,
     #[arg(long, default_value = "127.0.0.1:0")]
@@ -83,6 +83,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     fatal::install()?;
     actix_web::rt::System::new().block_on(async {
         match url {
+            Url::Mysql(_) => serve::mysql(url, &arguments).await,
             Url::Postgres(_) => serve::postgres(url, &arguments).await,
             Url::Sqlite(_) => serve::sqlite(url, &arguments).await,
         }

@@ -6,13 +6,18 @@ use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
 use diesel::migration::MigrationSource;
+use diesel::mysql::Mysql;
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::sqlite::Sqlite;
-use diesel_async::{AsyncConnection, AsyncMigrationHarness, AsyncPgConnection};
+use diesel_async::{
+    AsyncConnection, AsyncMigrationHarness, AsyncMysqlConnection, AsyncPgConnection,
+    SimpleAsyncConnection,
+};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use idem_runtime::migrations;
 
+const MYSQL: EmbeddedMigrations = embed_migrations!("migrations/mysql");
 const POSTGRES: EmbeddedMigrations = embed_migrations!("migrations/postgres");
 const SQLITE: EmbeddedMigrations = embed_migrations!("migrations/sqlite");
 
@@ -25,6 +30,7 @@ type Outcome = Result<(), Box<dyn Error + Send + Sync>>;
 /// Which backend, and how to reach it.
 #[derive(Clone)]
 pub(crate) enum Url {
+    Mysql(String),
     Postgres(String),
     Sqlite(String),
 }
@@ -40,14 +46,17 @@ impl Url {
         {
             return Ok(Self::Postgres(text.into()));
         }
+        if text.starts_with("mysql://") {
+            return Ok(Self::Mysql(text.into()));
+        }
         Err(format!(
-            "`{text}` is neither sqlite://PATH nor postgres://…"
+            "`{text}` is none of sqlite://PATH, postgres://… and mysql://…"
         ))
     }
 
     /// As diesel's connections take it.
     pub(crate) fn for_diesel(&self) -> &str {
-        let (Self::Postgres(text) | Self::Sqlite(text)) = self;
+        let (Self::Mysql(text) | Self::Postgres(text) | Self::Sqlite(text)) = self;
         text
     }
 }
@@ -57,6 +66,7 @@ pub(crate) fn run(url: &Url) -> Outcome {
     loop {
         attempt += 1;
         let outcome = match url {
+            Url::Mysql(url) => mysql(url),
             Url::Postgres(url) => postgres(url),
             Url::Sqlite(path) => sqlite(path),
         };
@@ -68,12 +78,30 @@ pub(crate) fn run(url: &Url) -> Outcome {
 }
 
 /// The harness blocks in place, which only a runtime with several threads allows.
-fn postgres(url: &str) -> Outcome {
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
-        .build()?
-        .block_on(async {
+        .build()
+}
+
+/// These databases commit each change of a table by itself, and two that migrate at once would find each other's
+/// halves: the one waits for the other.
+fn mysql(url: &str) -> Outcome {
+    runtime()?.block_on(async {
+        let mut connection = AsyncMysqlConnection::establish(url).await?;
+        let lock = "SELECT GET_LOCK(concat('migrate ', database()), 60)";
+        connection.batch_execute(lock).await?;
+        let mut harness = AsyncMigrationHarness::new(connection);
+        apply::<Mysql, _>(&mut harness, migrations::mysql())?;
+        apply::<Mysql, _>(&mut harness, migrations::outbox_mysql())?;
+        apply::<Mysql, _>(&mut harness, migrations::inbox_mysql())?;
+        apply::<Mysql, _>(&mut harness, MYSQL)
+    })
+}
+
+fn postgres(url: &str) -> Outcome {
+    runtime()?.block_on(async {
             let connection = AsyncPgConnection::establish(url).await?;
             let mut harness = AsyncMigrationHarness::new(connection);
             apply::<Pg, _>(&mut harness, migrations::postgres())?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use actix_web::{App, HttpServer, web};
 use diesel::SqliteConnection;
-use diesel_async::AsyncPgConnection;
+use diesel_async::{AsyncMysqlConnection, AsyncPgConnection};
 use diesel_async::pooled_connection::{AsyncDieselConnectionManager, bb8, deadpool};
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 use futures_util::future::BoxFuture;
@@ -93,6 +93,7 @@ macro_rules! serve {
     };
 }
 
+serve!(mysql AsyncMysqlConnection, pool::mysql_config());
 serve!(postgres AsyncPgConnection, pool::postgres_config());
 serve!(sqlite SyncConnectionWrapper<SqliteConnection>, pool::sqlite_config());
 

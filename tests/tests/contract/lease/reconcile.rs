@@ -5,9 +5,11 @@ use std::time::Duration;
 use actix_web::http::StatusCode;
 use diesel::SqliteConnection;
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
-use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection};
+use diesel_async::{
+    AsyncConnection, AsyncMysqlConnection, AsyncPgConnection, SimpleAsyncConnection,
+};
 use idem_runtime::{Backend, RecordedResponse, Verdict};
-use idem_tests::{App, Request, Response, Stage, on_both, until};
+use idem_tests::{App, Request, Response, Stage, on_all, until};
 use serde_json::{Value, json};
 
 use super::{
@@ -16,7 +18,7 @@ use super::{
 };
 use crate::asking::{ask, assert_in_flight, assert_replay, assert_reused, gated, marking};
 
-on_both! {
+on_all! {
     a_call_that_was_made_is_completed,
     a_call_that_was_not_made_stays_open,
     an_operator_releases_the_key,
@@ -197,6 +199,10 @@ async fn what_an_operator_sees_and_settles(stage: &Stage) {
     match stage.backend() {
         idem_tests::Backend::Postgres => {
             let mut connection = AsyncPgConnection::establish(url).await.unwrap();
+            look_and_settle(stage, &mut connection).await;
+        }
+        idem_tests::Backend::Mysql => {
+            let mut connection = AsyncMysqlConnection::establish(url).await.unwrap();
             look_and_settle(stage, &mut connection).await;
         }
         idem_tests::Backend::Sqlite => {

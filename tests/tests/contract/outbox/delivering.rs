@@ -1,12 +1,12 @@
 //! What has committed is sent, and nothing else.
 
-use idem_tests::{Stage, on_both, on_sqlite};
+use idem_tests::{Stage, on_all, on_sqlite};
 use serde_json::{Value, json};
 
 use super::{Letters, OUTBOX, ids, message, ordered, plain, queue, queueing, rows, under, unsent};
 use crate::asking::{ask, assert_replay};
 
-on_both! {
+on_all! {
     what_has_committed_arrives,
     what_was_rolled_back_is_never_sent,
     a_message_outside_of_a_transaction_is_refused,
@@ -125,6 +125,7 @@ async fn not_before_its_time(stage: &Stage) {
     assert_eq!(super::payloads(&arrived), ["now", "late"]);
     let waited = match stage.backend() {
         idem_tests::Backend::Postgres => "extract(epoch FROM sent_at - enqueued_at) * 1000",
+        idem_tests::Backend::Mysql => "timestampdiff(MICROSECOND, enqueued_at, sent_at) / 1000",
         idem_tests::Backend::Sqlite => "(julianday(sent_at) - julianday(enqueued_at)) * 86400000.0",
     };
     let waited = format!("SELECT CAST(max({waited}) AS integer) FROM idempotency_outbox");

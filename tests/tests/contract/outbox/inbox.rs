@@ -1,8 +1,8 @@
 //! A consumer works on a message once.
 
-use idem_tests::{App, Request, Response, Stage, all_at_once, on_both, send};
+use idem_tests::{App, Request, Response, Stage, all_at_once, on_all, send};
 
-on_both! {
+on_all! {
     a_message_is_worked_on_once,
     work_that_fails_is_done_again,
     of_many_at_once_one_works,
@@ -63,6 +63,7 @@ async fn old_ones_are_forgotten(stage: &Stage) {
     assert_eq!(app.send(&prune).await.text(), "0");
     let past = match stage.backend() {
         idem_tests::Backend::Postgres => "clock_timestamp() - interval '2 hours'",
+        idem_tests::Backend::Mysql => "timestampadd(HOUR, -2, utc_timestamp(6))",
         idem_tests::Backend::Sqlite => "strftime('%Y-%m-%d %H:%M:%f', 'now', '-2 hours')",
     };
     let age = format!("UPDATE idempotency_inbox SET received_at = {past}");

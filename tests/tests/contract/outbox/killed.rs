@@ -2,7 +2,7 @@
 
 use std::os::unix::process::ExitStatusExt;
 
-use idem_tests::{App, Stage, on_both, until};
+use idem_tests::{App, Stage, on_all, until};
 use serde_json::json;
 
 use super::{
@@ -12,7 +12,7 @@ use super::{
 const SIGKILL: i32 = 9;
 const FAR_TOO_MANY: u32 = 100;
 
-on_both! {
+on_all! {
     killed_at_every_boundary,
     killed_between_sending_and_writing_it_down,
     killed_while_it_publishes,

@@ -106,6 +106,9 @@ async fn ids(stage: &Stage) -> Vec<String> {
         idem_tests::Backend::Postgres => {
             "SELECT string_agg(message_id::text, ',' ORDER BY position) FROM idempotency_outbox"
         }
+        idem_tests::Backend::Mysql => {
+            "SELECT group_concat(lower(hex(message_id)) ORDER BY position) FROM idempotency_outbox"
+        }
         idem_tests::Backend::Sqlite => {
             "SELECT group_concat(lower(hex(message_id)), ',')
              FROM (SELECT message_id FROM idempotency_outbox ORDER BY position)"
@@ -124,6 +127,7 @@ fn plain(id: &str) -> String {
 async fn release_taken(stage: &Stage) {
     let past = match stage.backend() {
         idem_tests::Backend::Postgres => "clock_timestamp() - interval '1 minute'",
+        idem_tests::Backend::Mysql => "timestampadd(MINUTE, -1, utc_timestamp(6))",
         idem_tests::Backend::Sqlite => "strftime('%Y-%m-%d %H:%M:%f', 'now', '-60 seconds')",
     };
     let release = format!(

@@ -1,12 +1,12 @@
 //! Messages of one ordering key arrive in the order of their commits, whoever sends them and whatever fails.
 
-use idem_tests::{Stage, all_at_once, on_both, on_postgres, send, until};
+use idem_tests::{Stage, all_at_once, on_all, on_postgres, send, until};
 use serde_json::{Value, json};
 
 use super::{Letters, OUTBOX, firsts, message, ordered, payloads, queue, queueing, under, with};
 use crate::asking::ask;
 
-on_both! {
+on_all! {
     four_relays_and_failures_in_between,
     one_that_is_put_off_holds_its_order_up,
     concurrent_operations,

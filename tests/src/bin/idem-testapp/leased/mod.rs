@@ -169,5 +169,6 @@ macro_rules! stamp {
     };
 }
 
+stamp! { mysql diesel_async::AsyncMysqlConnection }
 stamp! { postgres diesel_async::AsyncPgConnection }
 stamp! { sqlite diesel_async::sync_connection_wrapper::SyncConnectionWrapper<diesel::SqliteConnection> }

@@ -7,7 +7,9 @@ use std::error::Error;
 use diesel::SqliteConnection;
 use diesel::prelude::*;
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
-use diesel_async::{AsyncConnection, AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
+use diesel_async::{
+    AsyncConnection, AsyncMysqlConnection, AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection,
+};
 
 use crate::migrate::Url;
 
@@ -32,6 +34,10 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 macro_rules! outside {
     ($url:expr, $connection:ident => $query:expr) => {
         match $url {
+            Url::Mysql(url) => {
+                let mut $connection = AsyncMysqlConnection::establish(url).await?;
+                $query
+            }
             Url::Postgres(url) => {
                 let mut $connection = AsyncPgConnection::establish(url).await?;
                 $query

@@ -6,7 +6,7 @@ use actix_web::{HttpResponse, Responder, error, get, post, web};
 use diesel::SqliteConnection;
 use diesel::result::Error;
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
-use diesel_async::{AsyncConnection, AsyncPgConnection, TransactionManager};
+use diesel_async::{AsyncConnection, AsyncMysqlConnection, AsyncPgConnection, TransactionManager};
 use idem_runtime::{Backend, inbox, outbox};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -37,6 +37,10 @@ macro_rules! on_connection {
     ($tools:expr, $connection:ident => $work:expr) => {{
         let done: Outcome<_> = async {
             Ok(match &$tools.url {
+                Url::Mysql(url) => {
+                    let $connection = &mut AsyncMysqlConnection::establish(url).await?;
+                    $work
+                }
                 Url::Postgres(url) => {
                     let $connection = &mut AsyncPgConnection::establish(url).await?;
                     $work

@@ -97,5 +97,10 @@ macro_rules! stamp {
     };
 }
 
+/// Nobody compares there.
+pub(crate) mod mysql {
+    pub(crate) fn routes(_: &mut actix_web::web::ServiceConfig) {}
+}
+
 stamp! { postgres diesel_async::AsyncPgConnection }
 stamp! { sqlite diesel_async::sync_connection_wrapper::SyncConnectionWrapper<diesel::SqliteConnection> }

@@ -1,0 +1,152 @@
+//! Lease mode on MySQL and MariaDB: their words, and how their statements are run.
+
+use diesel::QueryResult;
+use diesel::mysql::Mysql;
+use diesel::query_builder::AstPass;
+use diesel::sql_types::{BigInt, Binary, Text};
+use diesel_async::{AsyncMysqlConnection, MysqlCancelToken, RunQueryDsl, SimpleAsyncConnection};
+
+use super::{DeleteExpired, transaction};
+use crate::store::lease::{Leases, Pending, State, UnresolvedRow};
+use crate::store::statement::{
+    Dialect, IdsQuery, StateQuery, Statement, StepsQuery, UnresolvedQuery,
+};
+use crate::store::{CommitError, Store};
+use crate::transaction::server::{OPENING, answered};
+
+/// Times are in UTC, whatever the session's time zone. They are those of the statement's start, not of the
+/// transaction's.
+impl Dialect for Mysql {
+    const NOW: &'static str = "utc_timestamp(6)";
+    const LATER: (&'static str, &'static str) = (
+        "timestampadd(MICROSECOND, (",
+        ") * 1000, utc_timestamp(6))",
+    );
+    const EARLIER: (&'static str, &'static str) = (
+        "timestampadd(MICROSECOND, (",
+        ") * -1000, utc_timestamp(6))",
+    );
+    const SINCE: (&'static str, &'static str) = (
+        "timestampdiff(MICROSECOND, ",
+        ", utc_timestamp(6)) DIV 1000",
+    );
+    const EXACT: (&'static str, &'static str) =
+        ("timestampdiff(MICROSECOND, '1970-01-01', ", ")");
+    const ID: (&'static str, &'static str) = ("", "");
+    const BYTES_OF_ID: (&'static str, &'static str) = ("", "");
+    const ONE_OF: (&'static str, &'static str) = (" IN (SELECT * FROM (", ") AS chosen)");
+    const STARTED: &'static str = "utc_timestamp(6)";
+    const NUMBERS: (&'static str, &'static str) = (
+        "SELECT value FROM json_table(",
+        ", '$[*]' COLUMNS (value bigint PATH '$')) AS numbers",
+    );
+    /// Nobody is told here.
+    const WAKE: (&'static str, &'static str) = ("", "");
+    const KEY: &'static str = "`key`";
+    const WIDE: (&'static str, &'static str) = ("CAST(", " AS signed)");
+    const JOINED: (&'static str, &'static str, &'static str) = ("concat(", ", ", ")");
+    const SKIP_LOCKED: &'static str = " FOR UPDATE SKIP LOCKED";
+
+    fn bind_bytes<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b [u8]) -> QueryResult<()> {
+        out.push_bind_param::<Binary, [u8]>(value)
+    }
+
+    fn bind_text<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b str) -> QueryResult<()> {
+        out.push_bind_param::<Text, str>(value)
+    }
+
+    fn bind_number<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b i64) -> QueryResult<()> {
+        out.push_bind_param::<BigInt, i64>(value)
+    }
+}
+
+/// Questions that are asked in the same way, each with a row of its answer.
+macro_rules! questions {
+    ($($name:ident($query:ty) -> $row:ty;)+) => {$(
+        async fn $name(connection: &mut Self, query: $query) -> QueryResult<Vec<$row>> {
+            asked(connection, async |connection| {
+                query.get_results(connection).await
+            })
+            .await
+        }
+    )+};
+}
+pub(super) use questions;
+
+impl Leases for AsyncMysqlConnection {
+    /// An UPDATE locks every row that it looks at to find its own, and gives nothing back.
+    const CHANGES_AT_ONCE: bool = false;
+
+    async fn pend(connection: &mut Self, pending: Pending) -> Result<(), CommitError> {
+        let written = async {
+            transaction::prove(connection).await?;
+            if pending.over_expired {
+                let room = DeleteExpired(pending.id).execute(connection);
+                answered(OPENING, room).await?;
+            }
+            answered(OPENING, pending.insert.execute(connection)).await
+        };
+        let ended = match written.await {
+            Ok(_) => transaction::end(connection, "COMMIT").await,
+            Err(error) => Err(transaction::failed(connection, error).await),
+        };
+        ended.map_err(|failure| failure.judge_message())
+    }
+
+    async fn read_committed(connection: &mut Self) -> QueryResult<()> {
+        let sql = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
+        answered(OPENING, connection.batch_execute(sql)).await
+    }
+
+    async fn execute(connection: &mut Self, statement: Statement) -> QueryResult<usize> {
+        asked(connection, async |connection| {
+            statement.execute(connection).await
+        })
+        .await
+    }
+
+    async fn conclude(connection: &mut Self, statement: Statement) -> Result<bool, CommitError> {
+        let concluded = async {
+            transaction::prove(connection).await?;
+            answered(OPENING, statement.execute(connection)).await
+        };
+        let ended = match concluded.await {
+            Ok(0) => {
+                if let Err(error) = Store::rollback(connection).await {
+                    tracing::warn!(%error, "rollback failed");
+                }
+                return Ok(false);
+            }
+            Ok(_) => transaction::end(connection, "COMMIT").await,
+            Err(error) => Err(transaction::failed(connection, error).await),
+        };
+        match ended {
+            Ok(()) => Ok(true),
+            Err(failure) => Err(failure.judge_message()),
+        }
+    }
+
+    questions! {
+        ids(IdsQuery) -> Vec<u8>;
+        steps(StepsQuery) -> Option<String>;
+        states(StateQuery) -> State;
+        unresolved(UnresolvedQuery) -> UnresolvedRow;
+    }
+
+    fn stop(canceller: MysqlCancelToken) {
+        transaction::stop(canceller);
+    }
+}
+
+/// Asks it one thing, for which it has a bounded time. A connection on which something failed may owe an
+/// answer that came too late, and is given up.
+pub(super) async fn asked<T>(
+    connection: &mut AsyncMysqlConnection,
+    question: impl AsyncFnOnce(&mut AsyncMysqlConnection) -> QueryResult<T>,
+) -> QueryResult<T> {
+    let answer = answered(OPENING, question(connection)).await;
+    if answer.is_err() {
+        transaction::give_up(connection);
+    }
+    answer
+}

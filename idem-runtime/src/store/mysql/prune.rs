@@ -1,0 +1,38 @@
+//! Pruning on MySQL and MariaDB: what is to go is found first, since a DELETE would wait for what somebody
+//! else has locked.
+
+use diesel::QueryResult;
+use diesel_async::AsyncMysqlConnection;
+
+use crate::defects::{Defect, is_seeded};
+use crate::store::change::{self, Change};
+use crate::store::prune::{Pruned, Reached};
+use crate::store::statement::{Piece, statement};
+
+/// A deleted row leaves the index as soon as nobody can see it any more: every batch begins at what is left.
+pub(super) async fn prune(
+    connection: &mut AsyncMysqlConnection,
+    _: Option<Reached>,
+    limit: u32,
+) -> QueryResult<Pruned> {
+    let ids = statement![
+        "SELECT id FROM idempotency_keys WHERE status IS NOT NULL AND expires_at <= ",
+        Piece::Now,
+        match is_seeded(Defect::PrunerDeletesPending) {
+            true => " OR lease_expires_at <= utc_timestamp(6)",
+            false => "",
+        },
+        " ORDER BY expires_at LIMIT ",
+        Piece::Number(limit.into()),
+        Piece::SkipLocked,
+    ];
+    let change = Change {
+        ids,
+        change: statement!["DELETE FROM idempotency_keys"],
+    };
+    let count = change::change(connection, change).await?;
+    Ok(Pruned {
+        count: u32::try_from(count).unwrap_or(u32::MAX),
+        reached: None,
+    })
+}

@@ -1,0 +1,201 @@
+//! Transactions on MySQL and MariaDB, with a savepoint opened at the claim.
+//!
+//! A deadlock ends the whole transaction, and so does a statement that changes a table's definition:
+//! what the handler does next commits by itself. The savepoint is gone then, so that releasing it tells.
+//!
+//! Named locks are the session's, not the transaction's. They are released behind every end of a
+//! transaction, and with the session.
+
+use diesel::QueryResult;
+use diesel::connection::TransactionManagerStatus;
+use diesel::mysql::Mysql;
+use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::result::{DatabaseErrorKind, Error};
+use diesel::sql_types::{BigInt, Nullable};
+use diesel_async::{
+    AnsiTransactionManager, AsyncMysqlConnection, MysqlCancelToken, RunQueryDsl,
+    SimpleAsyncConnection, TransactionManager,
+};
+use tokio::time::timeout;
+
+use super::server::{CLEAN_UP, COMMITTING, Failure, OPENING, answered, level, no_answer};
+use super::{ended, is_open, only_ours, opening};
+use crate::policy::Isolation;
+use crate::store::CommitError;
+
+/// Counts the transaction that the caller is about to open, locks before it.
+pub(crate) fn open(connection: &mut AsyncMysqlConnection) -> QueryResult<()> {
+    opening(status(connection))
+}
+
+/// Refuses where no transaction is open.
+pub(crate) fn inside(connection: &mut AsyncMysqlConnection) -> QueryResult<()> {
+    is_open(status(connection))
+}
+
+/// Opens the transaction that is counted already.
+pub(crate) async fn begin(
+    connection: &mut AsyncMysqlConnection,
+    isolation: Option<Isolation>,
+) -> QueryResult<()> {
+    let begin = match isolation {
+        None => "START TRANSACTION; SAVEPOINT idem_claim".to_owned(),
+        Some(isolation) => format!(
+            "SET TRANSACTION ISOLATION LEVEL {}; START TRANSACTION; SAVEPOINT idem_claim",
+            level(isolation)
+        ),
+    };
+    answered(OPENING, connection.batch_execute(&begin)).await
+}
+
+/// Proves that the open transaction is the one that `begin` opened.
+pub(crate) async fn prove(connection: &mut AsyncMysqlConnection) -> QueryResult<()> {
+    only_ours(status(connection))?;
+    answered(COMMITTING, connection.batch_execute(PROVE)).await
+}
+
+const PROVE: &str = "RELEASE SAVEPOINT idem_claim";
+
+/// Proves that the transaction is the one that `begin` opened, and ends it, in one message. The server
+/// stops at the first statement that fails.
+///
+/// A handler that has dropped a query in the middle of it leaves an answer behind, and the driver takes
+/// that for the next one. What the server does is all or nothing all the same; but only an answer that
+/// nothing else looks like proves that it was done.
+pub(crate) async fn end_with(
+    connection: &mut AsyncMysqlConnection,
+    statements: &str,
+) -> Result<(), Failure> {
+    if let Err(error) = only_ours(status(connection)) {
+        return Err(failed(connection, error).await);
+    }
+    end(connection, &format!("{PROVE}; {statements}")).await
+}
+
+/// The same behind [`prove`].
+pub(crate) async fn end(
+    connection: &mut AsyncMysqlConnection,
+    statements: &str,
+) -> Result<(), Failure> {
+    match timeout(COMMITTING, connection.batch_execute(statements)).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => return Err(failed(connection, error).await),
+        Err(_) => return Err(unknown(connection, no_answer())),
+    }
+    match unlock(connection).await {
+        Ok(()) => Ok(()),
+        Err(error) => Err(unknown(connection, error)),
+    }
+}
+
+/// Behind the end of a transaction.
+pub(crate) async fn unlock(connection: &mut AsyncMysqlConnection) -> QueryResult<()> {
+    let unlock = Unlock.get_result::<Option<i64>>(connection);
+    answered(CLEAN_UP, unlock).await?;
+    ended(status(connection));
+    Ok(())
+}
+
+/// Says how many there were.
+#[derive(QueryId)]
+struct Unlock;
+
+impl Query for Unlock {
+    type SqlType = Nullable<BigInt>;
+}
+
+impl QueryFragment<Mysql> for Unlock {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Mysql>) -> QueryResult<()> {
+        out.push_sql("SELECT RELEASE_ALL_LOCKS()");
+        Ok(())
+    }
+}
+
+pub(crate) async fn rollback(connection: &mut AsyncMysqlConnection) -> QueryResult<()> {
+    answered(CLEAN_UP, connection.batch_execute("ROLLBACK")).await?;
+    unlock(connection).await
+}
+
+/// Rolls back after an error: one of COMMIT is a rollback, and a lock that was not waited for any
+/// longer (1205) leaves the transaction open.
+pub(crate) async fn failed(connection: &mut AsyncMysqlConnection, error: Error) -> Failure {
+    match rollback(connection).await {
+        Ok(()) => Failure {
+            error,
+            rolled_back: true,
+        },
+        Err(_) => unknown(connection, error),
+    }
+}
+
+fn unknown(connection: &mut AsyncMysqlConnection, error: Error) -> Failure {
+    give_up(connection);
+    Failure {
+        error,
+        rolled_back: false,
+    }
+}
+
+impl Failure {
+    /// What it means on this backend, which tells of a failed statement by its message only.
+    pub(crate) fn judge_message(self) -> CommitError {
+        match &self.error {
+            Error::DatabaseError(DatabaseErrorKind::Unknown, information)
+                if self.rolled_back && information.message().contains("idem_claim") =>
+            {
+                CommitError::Vanished(self.error)
+            }
+            _ => self.judge(|error| {
+                matches!(
+                    error,
+                    Error::DatabaseError(DatabaseErrorKind::UniqueViolation, information)
+                        if information.message().contains("PRIMARY")
+                )
+            }),
+        }
+    }
+}
+
+/// The error of what was asked first on a connection. One that answers nothing any more was closed
+/// before, and another one may do.
+pub(crate) async fn refused(connection: &mut AsyncMysqlConnection, error: Error) -> Error {
+    let failure = failed(connection, error).await;
+    match (failure.rolled_back, failure.error) {
+        (false, Error::DatabaseError(DatabaseErrorKind::Unknown, information)) => {
+            Error::DatabaseError(DatabaseErrorKind::ClosedConnection, information)
+        }
+        (_, error) => error,
+    }
+}
+
+/// Stops the statement that a dropped handler left running, and gives the connection up: an answer of
+/// that statement may be on its way, so that nothing can be asked here any more. The server rolls back
+/// when the session has ended.
+pub(crate) async fn abandon(connection: &mut AsyncMysqlConnection, canceller: MysqlCancelToken) {
+    give_up(connection);
+    cancel(canceller).await;
+}
+
+/// Stops a statement whose connection is gone: the server would only notice at the end of it.
+pub(crate) fn stop(canceller: MysqlCancelToken) {
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(cancel(canceller));
+    }
+}
+
+async fn cancel(canceller: MysqlCancelToken) {
+    match timeout(CLEAN_UP, canceller.cancel_query()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(%error, "a statement could not be cancelled"),
+        Err(_) => tracing::warn!("a statement could not be cancelled in time"),
+    }
+}
+
+/// Lets the pool close the connection when it comes back.
+pub(crate) fn give_up(connection: &mut AsyncMysqlConnection) {
+    status(connection).set_in_error();
+}
+
+fn status(connection: &mut AsyncMysqlConnection) -> &mut TransactionManagerStatus {
+    AnsiTransactionManager::transaction_manager_status_mut(connection)
+}

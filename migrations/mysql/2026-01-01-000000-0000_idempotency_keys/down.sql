@@ -1,0 +1,2 @@
+-- Forgets every recorded response: a retry of a finished operation runs again.
+DROP TABLE idempotency_keys;

@@ -1,0 +1,3 @@
+-- Messages that come again are worked on again.
+-- Forgets every recorded response: a retry of a finished operation runs again.
+DROP TABLE idempotency_inbox;

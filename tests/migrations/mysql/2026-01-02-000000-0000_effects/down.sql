@@ -1,0 +1,2 @@
+DROP TABLE traps;
+DROP TABLE effects;

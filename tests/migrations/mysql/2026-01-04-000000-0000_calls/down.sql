@@ -1,0 +1,2 @@
+DROP TABLE verdicts;
+DROP TABLE calls;
