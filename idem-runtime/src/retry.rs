@@ -44,6 +44,13 @@ use crate::problem::{DEFAULT_BASE, Problem};
 #[derive(Debug)]
 pub struct Retry(Box<dyn std::error::Error + Send + Sync>);
 
+/// How a server says that a statement met another transaction (PostgreSQL 40P01; MySQL 1213, 1205).
+const CONFLICTS: [&str; 3] = [
+    "deadlock detected",
+    "Deadlock found when trying to get lock",
+    "Lock wait timeout exceeded",
+];
+
 /// What `Retry` leaves on its response, so that the runtime finds it under any error type.
 struct Asked;
 
@@ -51,6 +58,35 @@ impl Retry {
     /// Asks to be run again because of this.
     pub fn new(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self(source.into())
+    }
+
+    /// Whether the database refused a statement because of concurrent transactions, so that another run
+    /// may succeed: a serialization failure, a deadlock, or (MySQL, MariaDB) a lock that was waited for in
+    /// vain.
+    ///
+    /// diesel-async has no kind for the latter two. They are known by the servers' English messages.
+    ///
+    /// ```
+    /// # use diesel::result::{DatabaseErrorKind, Error};
+    /// # use idem_runtime::Retry;
+    /// fn told(error: Error) -> Result<Retry, Error> {
+    ///     match Retry::may_help(&error) {
+    ///         true => Ok(Retry::new(error)),
+    ///         false => Err(error),
+    ///     }
+    /// }
+    /// # assert!(told(Error::NotFound).is_err());
+    /// ```
+    #[must_use]
+    pub fn may_help(error: &diesel::result::Error) -> bool {
+        use diesel::result::{DatabaseErrorKind, Error};
+        match error {
+            Error::DatabaseError(DatabaseErrorKind::SerializationFailure, _) => true,
+            Error::DatabaseError(DatabaseErrorKind::Unknown, information) => CONFLICTS
+                .iter()
+                .any(|conflict| information.message().starts_with(conflict)),
+            _ => false,
+        }
     }
 
     pub(crate) fn is_asked_by(response: &HttpResponse) -> bool {

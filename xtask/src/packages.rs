@@ -11,6 +11,8 @@ const FEATURE_SETS: &[&str] = &[
     "bb8",
     "deadpool",
     "postgres,bb8",
+    "mysql",
+    "mysql,bb8",
     "sqlite,deadpool",
     "nats",
     "rabbitmq",

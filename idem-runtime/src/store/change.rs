@@ -49,11 +49,15 @@ pub(super) async fn change_unresolved<C: Leases>(
         return C::unresolved(connection, UnresolvedQuery(change)).await;
     }
     let Change { ids, change } = change;
-    find_first(connection, ids, async |connection: &mut C, these: Statement| {
-        C::execute(connection, statement![change, these.clone()]).await?;
-        let changed = statement!["SELECT ", columns, " FROM idempotency_keys", these];
-        C::unresolved(connection, UnresolvedQuery(changed)).await
-    })
+    find_first(
+        connection,
+        ids,
+        async |connection: &mut C, these: Statement| {
+            C::execute(connection, statement![change, these.clone()]).await?;
+            let changed = statement!["SELECT ", columns, " FROM idempotency_keys", these];
+            C::unresolved(connection, UnresolvedQuery(changed)).await
+        },
+    )
     .await
 }
 

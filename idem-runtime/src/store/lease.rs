@@ -14,8 +14,10 @@ use bytes::Bytes;
 use diesel::QueryResult;
 use uuid::Uuid;
 
-use super::statement::{IdsQuery, Piece, StateQuery, Statement, StepsQuery, UnresolvedQuery, statement};
 use super::change::{self, Change};
+use super::statement::{
+    IdsQuery, Piece, StateQuery, Statement, StepsQuery, UnresolvedQuery, statement,
+};
 use super::{Claim, CommitError, Store};
 use crate::defects::{Defect, is_seeded};
 use crate::policy::Unresolved;

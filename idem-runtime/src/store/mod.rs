@@ -12,7 +12,7 @@ pub(crate) mod outbox;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod prune;
-#[cfg(feature = "mysql")]
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 mod row;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -195,11 +195,8 @@ pub enum CommitError {
     Unknown(#[source] Error),
 }
 
-/// How every record begins, on every backend.
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-const INSERT: &str = insert!("key");
-
-/// The column `key` has a name that is a reserved word on MySQL.
+/// How every record begins, on every backend. The column `key` has a name that MySQL reserves.
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 macro_rules! insert {
     ($key:literal) => {
         concat!(
@@ -209,9 +206,8 @@ macro_rules! insert {
         )
     };
 }
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 use insert;
 
-/// A row was found under an id that is not this scope and key's.
-pub(crate) fn foreign_row() -> Error {
-    Error::DeserializationError("a row of another scope and key has the same id".into())
-}
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+const INSERT: &str = insert!("key");

@@ -15,10 +15,10 @@ use futures_util::{join, try_join};
 use tokio_postgres::CancelToken;
 
 use super::prune::{Pruned, Reached};
-use super::{Backend, Claim, Claimed, CommitError, INSERT, NewRecord, Record, Store, foreign_row};
+use super::row::{self, Row, judge};
+use super::{Backend, Claim, Claimed, CommitError, INSERT, NewRecord, Record, Store};
 use crate::defects::{Defect, is_seeded};
 use crate::policy::Isolation;
-use crate::response::StoredResponse;
 use crate::transaction::postgres as transaction;
 use crate::transaction::server::{OPENING, answered};
 
@@ -87,17 +87,9 @@ impl Store for AsyncPgConnection {
     }
 
     async fn look(connection: &mut Self, claim: &Claim) -> QueryResult<Option<Record>> {
-        let found = answered(
-            OPENING,
-            look(claim).get_result::<Row>(connection),
-        )
-        .await;
+        let found = answered(OPENING, look(claim).get_result::<Row>(connection)).await;
         match found.optional() {
-            Ok(Some(row)) if row.live => Ok(match row.claimed(claim)? {
-                Claimed::Recorded(record) => Some(record),
-                _ => None,
-            }),
-            Ok(_) => Ok(None),
+            Ok(found) => row::record(claim, found),
             Err(error) => {
                 transaction::give_up(connection);
                 Err(error)
@@ -147,26 +139,6 @@ impl Store for AsyncPgConnection {
     }
 }
 
-/// A row outranks a refused lock: another replay may hold that for a moment.
-fn judge(claim: &Claim, locked: Option<bool>, found: Option<Row>) -> QueryResult<Claimed> {
-    let over_expired = match found {
-        Some(row) if row.live => {
-            return row.claimed(claim);
-        }
-        Some(row) => {
-            row.check(claim)?;
-            true
-        }
-        None => false,
-    };
-    Ok(match locked {
-        _ if is_seeded(Defect::NoLockNoKey) => Claimed::Free { over_expired },
-        Some(true) => Claimed::Free { over_expired },
-        Some(false) => Claimed::KeyHeld,
-        None => Claimed::InFlight,
-    })
-}
-
 /// The claim: the lock on key and fingerprint first, the lock on the key second. NULL: the same
 /// request is in flight; false: the key is held by another one.
 fn lock(claim: &Claim) -> Lock {
@@ -210,57 +182,17 @@ impl QueryFragment<Pg> for Lock {
 struct Look(uuid::Uuid);
 
 impl Query for Look {
-    type SqlType = (
-        Text,
-        Text,
-        Bytea,
-        Nullable<SmallInt>,
-        Nullable<Text>,
-        Nullable<Bytea>,
-        Bool,
-    );
+    type SqlType = row::Columns;
 }
 
 impl QueryFragment<Pg> for Look {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
-            "SELECT scope, key, fingerprint, status, headers, body, \
+            "SELECT scope, key, fingerprint, status::integer, headers, body, \
              coalesce(status IS NULL OR expires_at > clock_timestamp(), true) \
              FROM idempotency_keys WHERE id = ",
         );
         out.push_bind_param::<Uuid, _>(&self.0)
-    }
-}
-
-#[derive(Queryable)]
-struct Row {
-    scope: String,
-    key: String,
-    fingerprint: Vec<u8>,
-    status: Option<i16>,
-    headers: Option<String>,
-    body: Option<Vec<u8>>,
-    live: bool,
-}
-
-impl Row {
-    fn check(&self, claim: &Claim) -> QueryResult<()> {
-        if *self.scope != *claim.scope || *self.key != *claim.key {
-            return Err(foreign_row());
-        }
-        Ok(())
-    }
-
-    /// The record, or whose claim it is while the row is pending.
-    fn claimed(self, claim: &Claim) -> QueryResult<Claimed> {
-        self.check(claim)?;
-        let Some(status) = self.status else {
-            return Ok(Claimed::Pending);
-        };
-        Ok(Claimed::Recorded(Record {
-            fingerprint: self.fingerprint,
-            response: StoredResponse::of_columns(status, self.headers, self.body),
-        }))
     }
 }
 

@@ -4,9 +4,10 @@
 
 use diesel::QueryResult;
 use diesel::prelude::Queryable;
+use diesel::result::Error;
 use diesel::sql_types::{Binary, Bool, Integer, Nullable, Text};
 
-use super::{Claim, Claimed, Record, foreign_row};
+use super::{Claim, Claimed, Record};
 use crate::defects::{Defect, is_seeded};
 use crate::response::StoredResponse;
 
@@ -34,7 +35,8 @@ pub(super) struct Row {
 impl Row {
     fn check(&self, claim: &Claim) -> QueryResult<()> {
         if *self.scope != *claim.scope || *self.key != *claim.key {
-            return Err(foreign_row());
+            let message = "a row of another scope and key has the same id";
+            return Err(Error::DeserializationError(message.into()));
         }
         Ok(())
     }
@@ -53,7 +55,11 @@ impl Row {
 
 /// What a claim has found: the answer of the lock, and the row that was there behind it. A row outranks a
 /// refused lock: another replay may hold that for a moment.
-pub(super) fn judge(claim: &Claim, locked: Option<bool>, found: Option<Row>) -> QueryResult<Claimed> {
+pub(super) fn judge(
+    claim: &Claim,
+    locked: Option<bool>,
+    found: Option<Row>,
+) -> QueryResult<Claimed> {
     let over_expired = match found {
         Some(row) => {
             row.check(claim)?;

@@ -7,16 +7,16 @@ mod outbox;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::result::{DatabaseErrorKind, Error};
-use diesel::sql_types::{BigInt, Binary, Bool, Integer, Nullable, Text};
+use diesel::sql_types::{BigInt, Binary, Integer, Nullable, Text};
 use diesel::sqlite::Sqlite;
 use diesel::{RunQueryDsl, SqliteConnection};
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 
 use super::prune::{Pruned, Reached};
-use super::{Backend, Claim, Claimed, CommitError, INSERT, NewRecord, Record, Store, foreign_row};
+use super::row::{self, Row};
+use super::{Backend, Claim, Claimed, CommitError, INSERT, NewRecord, Record, Store};
 use crate::defects::{Defect, is_seeded};
 use crate::policy::Isolation;
-use crate::response::StoredResponse;
 use crate::transaction::sqlite as transaction;
 
 impl Backend for SyncConnectionWrapper<SqliteConnection> {}
@@ -48,24 +48,21 @@ impl Store for SyncConnectionWrapper<SqliteConnection> {
         let claim = claim.clone();
         connection
             .spawn_blocking(move |connection| {
-                let before = match look(connection, &claim)? {
-                    Some(Found::Live(passing)) => return Ok(passing),
-                    found => found,
-                };
-                transaction::begin(connection)?;
-                let found = match is_seeded(Defect::LookBeforeLock) {
-                    true => before,
-                    false => look(connection, &claim)?,
-                };
-                match found {
-                    Some(Found::Live(recorded)) => {
-                        transaction::rollback(connection)?;
-                        Ok(recorded)
-                    }
-                    found => Ok(Claimed::Free {
-                        over_expired: found.is_some(),
-                    }),
+                // Nobody is asked for a lock: nothing but the row decides.
+                let judge = |found| row::judge(&claim, Some(true), found);
+                let before = judge(look(connection, &claim)?)?;
+                if !matches!(before, Claimed::Free { .. }) {
+                    return Ok(before);
                 }
+                transaction::begin(connection)?;
+                let claimed = match is_seeded(Defect::LookBeforeLock) {
+                    true => before,
+                    false => judge(look(connection, &claim)?)?,
+                };
+                if !matches!(claimed, Claimed::Free { .. }) {
+                    transaction::rollback(connection)?;
+                }
+                Ok(claimed)
             })
             .await
     }
@@ -73,12 +70,7 @@ impl Store for SyncConnectionWrapper<SqliteConnection> {
     async fn look(connection: &mut Self, claim: &Claim) -> QueryResult<Option<Record>> {
         let claim = claim.clone();
         connection
-            .spawn_blocking(move |connection| {
-                Ok(match look(connection, &claim)? {
-                    Some(Found::Live(Claimed::Recorded(record))) => Some(record),
-                    _ => None,
-                })
-            })
+            .spawn_blocking(move |connection| row::record(&claim, look(connection, &claim)?))
             .await
     }
 
@@ -164,40 +156,8 @@ fn is_taken(error: &Error) -> bool {
 /// SQLite names a violated key in its message only; table and column name are not its words.
 const PRIMARY_KEY: &str = "idempotency_keys.id";
 
-enum Found {
-    Live(Claimed),
-    Expired,
-}
-
-fn look(connection: &mut SqliteConnection, claim: &Claim) -> QueryResult<Option<Found>> {
-    let row: Option<Row> = Look(claim.id.row).get_result(connection).optional()?;
-    let Some(row) = row else {
-        return Ok(None);
-    };
-    if *row.scope != *claim.scope || *row.key != *claim.key {
-        return Err(foreign_row());
-    }
-    if !row.live {
-        return Ok(Some(Found::Expired));
-    }
-    Ok(Some(Found::Live(match row.status {
-        Some(status) => Claimed::Recorded(Record {
-            fingerprint: row.fingerprint,
-            response: StoredResponse::of_columns(status, row.headers, row.body),
-        }),
-        None => Claimed::Pending,
-    })))
-}
-
-#[derive(Queryable)]
-struct Row {
-    scope: String,
-    key: String,
-    fingerprint: Vec<u8>,
-    status: Option<i32>,
-    headers: Option<String>,
-    body: Option<Vec<u8>>,
-    live: bool,
+fn look(connection: &mut SqliteConnection, claim: &Claim) -> QueryResult<Option<Row>> {
+    Look(claim.id.row).get_result(connection).optional()
 }
 
 /// The database's clock, as text that sorts by time.
@@ -207,15 +167,7 @@ const NOW: &str = "strftime('%Y-%m-%d %H:%M:%f', 'now')";
 struct Look([u8; 16]);
 
 impl Query for Look {
-    type SqlType = (
-        Text,
-        Text,
-        Binary,
-        Nullable<Integer>,
-        Nullable<Text>,
-        Nullable<Binary>,
-        Bool,
-    );
+    type SqlType = row::Columns;
 }
 
 impl RunQueryDsl<SqliteConnection> for Look {}

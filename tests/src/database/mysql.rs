@@ -90,8 +90,12 @@ async fn execute(url: &str, sql: &str) {
     connect(url).await.batch_execute(sql).await.expect(sql);
 }
 
+/// In the SQL of the others: `"key"` is a name, and `||` puts texts together.
+const STANDARD: &str = "SET sql_mode = concat(@@sql_mode, ',ANSI_QUOTES,PIPES_AS_CONCAT')";
+
 async fn connect(url: &str) -> AsyncMysqlConnection {
-    AsyncMysqlConnection::establish(url)
-        .await
-        .expect("the server answers")
+    let connection = AsyncMysqlConnection::establish(url).await;
+    let mut connection = connection.expect("the server answers");
+    connection.batch_execute(STANDARD).await.expect(STANDARD);
+    connection
 }

@@ -2,7 +2,7 @@
 
 use std::os::unix::process::ExitStatusExt;
 
-use idem_tests::{App, Cut, Response, Stage, on_all, on_postgres};
+use idem_tests::{App, Backend, Cut, Response, Stage, on_all, on_postgres};
 use serde_json::{Value, json};
 
 use crate::asking::{ask, assert_replay, assert_runs, marking, nothing_open, settled};
@@ -95,7 +95,7 @@ async fn kill(stage: &Stage, victim: App, at: u32, status: u16) -> Option<Value>
 async fn both(stage: &Stage, at: u32) -> String {
     let query = format!(
         "SELECT (SELECT count(*) FROM effects WHERE label = 'kill{at}') || ':' ||
-                (SELECT count(*) FROM idempotency_keys WHERE key = 'kill{at}')"
+                (SELECT count(*) FROM idempotency_keys WHERE \"key\" = 'kill{at}')"
     );
     stage.database.text(&query).await.expect("a row")
 }
@@ -164,6 +164,10 @@ async fn the_record_cannot_be_written(stage: &Stage) {
 
 /// A deferred constraint is checked at COMMIT: everything is known to be rolled back.
 async fn the_commit_fails(stage: &Stage) {
+    if stage.backend() == Backend::Mysql {
+        // Nothing is deferred there.
+        return;
+    }
     let app = stage.app().pool(1).start().await;
     stage
         .database

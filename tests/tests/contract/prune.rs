@@ -91,7 +91,7 @@ async fn pending_rows_stay(stage: &Stage) {
         expired(stage, 0..10).await;
         let pending = format!(
             "UPDATE idempotency_keys SET status = {status}, expires_at = {expires_at}, endpoint = 'pending'
-             WHERE key IN ('3', '9') AND endpoint = 'e'"
+             WHERE \"key\" IN ('3', '9') AND endpoint = 'e'"
         );
         stage.database.execute(&pending).await;
         assert_eq!(hand.batch(&mut pruner, 5).await, 5);
@@ -175,7 +175,7 @@ impl Hand {
 /// Records that expired a day ago, each a second after the one before. Their numbers are their keys.
 async fn expired(stage: &Stage, numbers: Range<i64>) {
     let columns = "INSERT INTO idempotency_keys
-        (id, scope, key, endpoint, fingerprint, status, headers, body, recorded_at, expires_at) SELECT";
+        (id, scope, \"key\", endpoint, fingerprint, status, headers, body, recorded_at, expires_at) SELECT";
     let Range { start, end } = numbers;
     let insert = match stage.backend() {
         Backend::Postgres => format!(
@@ -184,9 +184,8 @@ async fn expired(stage: &Stage, numbers: Range<i64>) {
         ),
         Backend::Mysql => format!(
             "{columns} random_bytes(16), 's', n, 'e', x'00', 200, '', x'00', '2020-01-01',
-                timestampadd(SECOND, n, '2020-01-02')
-             FROM (WITH RECURSIVE numbers (n) AS (SELECT {start} UNION ALL SELECT n + 1 FROM numbers WHERE n < {end} - 1)
-                SELECT n FROM numbers) AS numbers"
+                timestampadd(SECOND, n, '2020-01-02') FROM (SELECT seq AS n FROM seq_{start}_to_{last}) AS numbers",
+            last = end - 1,
         ),
         Backend::Sqlite => format!(
             "WITH RECURSIVE numbers (n) AS (SELECT {start} UNION ALL SELECT n + 1 FROM numbers WHERE n < {end} - 1)

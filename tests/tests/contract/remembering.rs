@@ -214,7 +214,7 @@ async fn what_the_table_shows(stage: &Stage) {
         201
     );
     let look = |what: &'static str| async move {
-        let query = format!("SELECT {what} FROM idempotency_keys WHERE key = 'my-key'");
+        let query = format!("SELECT {what} FROM idempotency_keys WHERE \"key\" = 'my-key'");
         stage.database.text(&query).await.expect("a value")
     };
     assert_eq!(look("status").await, "201");

@@ -65,14 +65,21 @@ async fn a_late_statement(stage: &Stage) {
         "the statement was waited for"
     );
     assert_eq!(stage.database.effects("late").await, 0);
-    if stage.backend() == Backend::Postgres {
-        let running = "SELECT count(*) FROM pg_stat_activity
-             WHERE datname = current_database() AND state = 'active' AND query LIKE 'SELECT pg_sleep%'";
-        until("the statement is stopped", || async {
-            (stage.database.number(running).await == 0).then_some(())
-        })
-        .await;
-    }
+    let running = match stage.backend() {
+        Backend::Postgres => {
+            "SELECT count(*) FROM pg_stat_activity
+             WHERE datname = current_database() AND state = 'active' AND query LIKE 'SELECT pg_sleep%'"
+        }
+        Backend::Mysql => {
+            "SELECT count(*) FROM information_schema.processlist
+             WHERE db = database() AND info LIKE 'SELECT sleep%'"
+        }
+        Backend::Sqlite => return,
+    };
+    until("the statement is stopped", || async {
+        (stage.database.number(running).await == 0).then_some(())
+    })
+    .await;
 }
 
 /// A body that stops coming is one without an end, and the time for the handler is the time for its body too.

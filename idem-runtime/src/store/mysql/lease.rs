@@ -18,10 +18,8 @@ use crate::transaction::server::{OPENING, answered};
 /// transaction's.
 impl Dialect for Mysql {
     const NOW: &'static str = "utc_timestamp(6)";
-    const LATER: (&'static str, &'static str) = (
-        "timestampadd(MICROSECOND, (",
-        ") * 1000, utc_timestamp(6))",
-    );
+    const LATER: (&'static str, &'static str) =
+        ("timestampadd(MICROSECOND, (", ") * 1000, utc_timestamp(6))");
     const EARLIER: (&'static str, &'static str) = (
         "timestampadd(MICROSECOND, (",
         ") * -1000, utc_timestamp(6))",
@@ -30,8 +28,7 @@ impl Dialect for Mysql {
         "timestampdiff(MICROSECOND, ",
         ", utc_timestamp(6)) DIV 1000",
     );
-    const EXACT: (&'static str, &'static str) =
-        ("timestampdiff(MICROSECOND, '1970-01-01', ", ")");
+    const EXACT: (&'static str, &'static str) = ("timestampdiff(MICROSECOND, '1970-01-01', ", ")");
     const ID: (&'static str, &'static str) = ("", "");
     const BYTES_OF_ID: (&'static str, &'static str) = ("", "");
     const ONE_OF: (&'static str, &'static str) = (" IN (SELECT * FROM (", ") AS chosen)");

@@ -8,7 +8,9 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use tokio_postgres::CancelToken;
 
 use crate::store::lease::{Leases, Pending, State, UnresolvedRow};
-use crate::store::statement::{Dialect, IdsQuery, StateQuery, Statement, StepsQuery, UnresolvedQuery};
+use crate::store::statement::{
+    Dialect, IdsQuery, StateQuery, Statement, StepsQuery, UnresolvedQuery,
+};
 use crate::store::{CommitError, Store};
 use crate::transaction::postgres as transaction;
 use crate::transaction::server::{OPENING, answered};

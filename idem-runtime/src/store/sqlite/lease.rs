@@ -11,7 +11,9 @@ use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 use super::{DeleteExpired, hop};
 use crate::store::CommitError;
 use crate::store::lease::{Leases, Pending, State, UnresolvedRow};
-use crate::store::statement::{Dialect, IdsQuery, StateQuery, Statement, StepsQuery, UnresolvedQuery};
+use crate::store::statement::{
+    Dialect, IdsQuery, StateQuery, Statement, StepsQuery, UnresolvedQuery,
+};
 use crate::transaction::sqlite as transaction;
 
 impl Dialect for Sqlite {

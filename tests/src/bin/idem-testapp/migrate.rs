@@ -102,13 +102,13 @@ fn mysql(url: &str) -> Outcome {
 
 fn postgres(url: &str) -> Outcome {
     runtime()?.block_on(async {
-            let connection = AsyncPgConnection::establish(url).await?;
-            let mut harness = AsyncMigrationHarness::new(connection);
-            apply::<Pg, _>(&mut harness, migrations::postgres())?;
-            apply::<Pg, _>(&mut harness, migrations::outbox_postgres())?;
-            apply::<Pg, _>(&mut harness, migrations::inbox_postgres())?;
-            apply::<Pg, _>(&mut harness, POSTGRES)
-        })
+        let connection = AsyncPgConnection::establish(url).await?;
+        let mut harness = AsyncMigrationHarness::new(connection);
+        apply::<Pg, _>(&mut harness, migrations::postgres())?;
+        apply::<Pg, _>(&mut harness, migrations::outbox_postgres())?;
+        apply::<Pg, _>(&mut harness, migrations::inbox_postgres())?;
+        apply::<Pg, _>(&mut harness, POSTGRES)
+    })
 }
 
 fn sqlite(path: &str) -> Outcome {

@@ -5,7 +5,7 @@ use std::{process, thread};
 
 use actix_web::HttpResponse;
 use actix_web::http::header::ContentType;
-use diesel::result::{DatabaseErrorKind, Error};
+use diesel::result::Error;
 use idem_runtime::Retry;
 use sha2::{Digest, Sha256};
 
@@ -81,11 +81,9 @@ pub(crate) async fn count_and_play(
 }
 
 fn conflict(error: Error) -> Failure {
-    match error {
-        Error::DatabaseError(DatabaseErrorKind::SerializationFailure, _) => {
-            Failure::Conflict(Retry::new(error))
-        }
-        other => Failure::Database(other),
+    match Retry::may_help(&error) {
+        true => Failure::Conflict(Retry::new(error)),
+        false => Failure::Database(error),
     }
 }
 

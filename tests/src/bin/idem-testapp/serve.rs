@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use actix_web::{App, HttpServer, web};
 use diesel::SqliteConnection;
-use diesel_async::{AsyncMysqlConnection, AsyncPgConnection};
 use diesel_async::pooled_connection::{AsyncDieselConnectionManager, bb8, deadpool};
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
+use diesel_async::{AsyncMysqlConnection, AsyncPgConnection};
 use futures_util::future::BoxFuture;
 use idem_runtime::pool::{self, ConnectionPool, LendError, Loan};
 use idem_runtime::{Backend, Builder, Idempotency};

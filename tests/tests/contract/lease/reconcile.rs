@@ -51,7 +51,7 @@ fn assert_completed(answer: &Response) {
 }
 
 async fn say(stage: &Stage, key: &str, verdict: &str) {
-    let row = format!("INSERT INTO verdicts (key, verdict) VALUES ('{key}', '{verdict}')");
+    let row = format!("INSERT INTO verdicts (\"key\", verdict) VALUES ('{key}', '{verdict}')");
     stage.database.execute(&row).await;
 }
 

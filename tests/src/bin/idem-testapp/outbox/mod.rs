@@ -5,7 +5,6 @@ mod commands;
 mod relay;
 
 use actix_web::HttpResponse;
-use diesel::result::{DatabaseErrorKind, Error};
 use idem_runtime::outbox::{EnqueueError, Message};
 use idem_runtime::{Backend, IdempotencyKey, Retry};
 use serde::Deserialize;
@@ -82,9 +81,9 @@ pub(crate) async fn queue_and_count<C: Backend + Writes>(
 
 fn conflict(error: EnqueueError) -> Failure {
     match error {
-        EnqueueError::Database(
-            error @ Error::DatabaseError(DatabaseErrorKind::SerializationFailure, _),
-        ) => Failure::Conflict(Retry::new(error)),
+        EnqueueError::Database(error) if Retry::may_help(&error) => {
+            Failure::Conflict(Retry::new(error))
+        }
         other => Failure::Queue(other),
     }
 }
