@@ -77,4 +77,5 @@
 mod acts;
 pub mod defects;
 pub mod lease;
+pub mod outbox;
 pub mod transaction;
