@@ -54,13 +54,13 @@ pub struct Budget {
     pub prunings: u8,
 }
 
-/// Flaws of the code that are not in the protocol as it is meant. The second one was found by reading, before there was this
-/// model.
+/// Flaws that the code has or had, and the protocol as it is meant has not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Flaws {
-    /// What was chosen by the statement's snapshot and is not due any more is left out, and what follows it is taken.
+    /// What the statement's snapshot shows and is not due any more is left out, and what follows it is taken. Found by the
+    /// checker.
     pub take_leaves_gaps: bool,
-    /// A dead message is requeued at its old position, in front of what others have taken.
+    /// A dead message is requeued at its old position, in front of what others have taken. Found by a reader.
     pub requeued_in_front: bool,
 }
 
