@@ -88,6 +88,7 @@ pub struct TakenRow {
     pub(crate) headers: String,
     pub(crate) content_type: Option<String>,
     pub(crate) payload: Vec<u8>,
+    /// Those that have come to an end.
     pub(crate) attempts: i64,
     /// Milliseconds since it was queued.
     pub(crate) age: i64,

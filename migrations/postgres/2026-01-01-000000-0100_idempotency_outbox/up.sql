@@ -74,7 +74,7 @@ COMMENT ON COLUMN idempotency_outbox.available_at IS
 COMMENT ON COLUMN idempotency_outbox.owner IS
 'Fencing token of the relay that has it. NULL: nobody.';
 COMMENT ON COLUMN idempotency_outbox.attempts IS
-'How often a relay has taken it.';
+'How often it was tried: attempts that have come to an end, also the one that succeeded.';
 COMMENT ON COLUMN idempotency_outbox.last_error IS
 'Why the last attempt failed.';
 COMMENT ON COLUMN idempotency_outbox.sent_at IS

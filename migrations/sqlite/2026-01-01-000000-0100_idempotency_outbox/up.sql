@@ -30,7 +30,7 @@ CREATE TABLE idempotency_outbox (
     available_at TEXT    NOT NULL,
     -- Fencing token of the relay that has it. NULL: nobody.
     owner        BLOB,
-    -- How often a relay has taken it.
+    -- How often it was tried: attempts that have come to an end, also the one that succeeded.
     attempts     INTEGER NOT NULL DEFAULT 0,
     -- Why the last attempt failed.
     last_error   TEXT,

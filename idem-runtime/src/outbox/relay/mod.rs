@@ -119,6 +119,8 @@ struct Hand {
     taken: Taken,
     /// By our clock, counted from before the question was sent.
     until: Instant,
+    /// Until when they may be published.
+    publish_until: Instant,
     rows: Vec<TakenRow>,
 }
 
@@ -233,7 +235,7 @@ impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
             owner: Uuid::new_v4(),
             length: self.settings.claim_for,
         };
-        let until = Instant::now() + taken.length;
+        let start = Instant::now();
         let bounds = Bounds {
             messages: self.settings.batch,
             in_order: self.settings.in_order(),
@@ -242,7 +244,13 @@ impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
         let connection = &mut ***connection;
         let heads = outbox::look(connection, reached, bounds).await?;
         let rows = outbox::take(connection, &taken, bounds, &heads).await?;
-        Ok((Hand { taken, until, rows }, heads.reached))
+        let hand = Hand {
+            taken,
+            until: start + taken.length,
+            publish_until: start + self.settings.publish_for(),
+            rows,
+        };
+        Ok((hand, heads.reached))
     }
 
     async fn lend(&self) -> Result<Loan<C>, RelayError> {

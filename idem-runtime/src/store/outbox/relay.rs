@@ -153,7 +153,7 @@ pub(crate) async fn take<C: Queue>(
         Piece::Number(bounds.messages.into()),
         ") AS sized WHERE ahead < ",
         Piece::Number(bounds.bytes.into()),
-        ") UPDATE idempotency_outbox SET attempts = attempts + 1, owner = ",
+        ") UPDATE idempotency_outbox SET owner = ",
         taken.owner,
         ", available_at = ",
         Piece::later(taken.length),
@@ -216,7 +216,8 @@ pub(crate) async fn sent<C: Queue>(
     retain: Duration,
 ) -> QueryResult<usize> {
     let sent = statement![
-        "UPDATE idempotency_outbox SET owner = NULL, last_error = NULL, sent_at = ",
+        "UPDATE idempotency_outbox SET owner = NULL, attempts = attempts + 1, last_error = NULL, \
+         sent_at = ",
         Piece::Now,
         ", expires_at = ",
         Piece::later(retain),
@@ -234,7 +235,7 @@ pub(crate) async fn put_off<C: Queue>(
     pause: Duration,
 ) -> QueryResult<usize> {
     let put_off = statement![
-        "UPDATE idempotency_outbox SET owner = NULL, last_error = ",
+        "UPDATE idempotency_outbox SET owner = NULL, attempts = attempts + 1, last_error = ",
         Piece::Text(error.into()),
         ", available_at = ",
         Piece::later(pause),
@@ -251,7 +252,7 @@ pub(crate) async fn give_up<C: Queue>(
     error: &str,
 ) -> QueryResult<usize> {
     let give_up = statement![
-        "UPDATE idempotency_outbox SET owner = NULL, last_error = ",
+        "UPDATE idempotency_outbox SET owner = NULL, attempts = attempts + 1, last_error = ",
         Piece::Text(error.into()),
         ", dead_at = ",
         Piece::Now,
@@ -267,7 +268,7 @@ pub(crate) async fn give_back<C: Queue>(
     positions: &[i64],
 ) -> QueryResult<usize> {
     let give_back = statement![
-        "UPDATE idempotency_outbox SET owner = NULL, attempts = attempts - 1, available_at = ",
+        "UPDATE idempotency_outbox SET owner = NULL, available_at = ",
         Piece::Now,
         of(taken, positions),
     ];

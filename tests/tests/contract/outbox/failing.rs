@@ -10,6 +10,7 @@ on_both! {
     a_poison_message_holds_nobody_up,
     a_panic_is_a_failure,
     a_publisher_that_does_not_return,
+    what_never_returns_is_given_up_although_others_wait_for_it,
 }
 
 async fn a_failure_is_tried_again(stage: &Stage) {
@@ -117,6 +118,31 @@ async fn a_publisher_that_does_not_return(stage: &Stage) {
         dead[0]["last_error"],
         "the publisher did not return in time"
     );
+}
+
+/// Who drops it has to say so while the message is still his: the others take it as soon as it is not.
+async fn what_never_returns_is_given_up_although_others_wait_for_it(stage: &Stage) {
+    const ATTEMPTS: u32 = 3;
+    let letters = Letters::new();
+    let options = [
+        ("--relay-claim-ms", 2_000),
+        ("--relay-attempts", ATTEMPTS),
+        ("--relay-poll-ms", 1),
+    ];
+    let relay = with(letters.relay(stage), &options);
+    let relays = [
+        relay.start().await,
+        relay.start().await,
+        relay.start().await,
+    ];
+    let hangs = under(message("t", json!("hangs")), json!([["X-Gate", "never"]]));
+    queue(&relays[0], "k", &[hangs]).await;
+    letters.arrived(stage, 0).await;
+    let mut tries = 0;
+    for relay in &relays {
+        tries += relay.entered("publish:t").await;
+    }
+    assert_eq!(tries, u64::from(ATTEMPTS));
 }
 
 async fn dead(app: &App) -> Vec<Value> {
