@@ -7,6 +7,7 @@ use std::time::Duration;
 use diesel::QueryResult;
 use uuid::Uuid;
 
+use super::enqueue::stream_lock;
 use crate::store::Backend;
 use crate::store::outbox::{self, DeadRow};
 
@@ -59,11 +60,18 @@ pub async fn dead<C: Backend>(conn: &mut C, limit: u32) -> QueryResult<Vec<DeadM
 }
 
 /// Has a dead message sent after all, with all its attempts before it, and says whether there was one. It
-/// has its old id, and comes behind those that have overtaken it.
+/// has its old id, and comes behind all that is queued in its order.
+///
+/// In an open transaction or outside of one. On PostgreSQL it waits, as whoever queues does, for
+/// transactions that have queued for the same [ordering key](super::Message::ordered_by).
 ///
 /// # Errors
 ///
 /// The database's error.
 pub async fn requeue<C: Backend>(conn: &mut C, id: Uuid) -> QueryResult<bool> {
-    outbox::requeue(conn, id).await
+    let Some(dead) = outbox::dead_one(conn, id).await? else {
+        return Ok(false);
+    };
+    let stream = dead.ordering_key.as_deref().map(stream_lock);
+    Ok(C::requeue(conn, stream, id).await? > 0)
 }

@@ -35,6 +35,14 @@ pub trait Queue: Leases {
         insert: Statement,
     ) -> impl Future<Output = QueryResult<usize>>;
 
+    /// Has this dead message sent after all, as the last one of its order; behind the lock of this number,
+    /// as in [`Self::queue`].
+    fn requeue(
+        connection: &mut Self,
+        lock: Option<i64>,
+        id: Uuid,
+    ) -> impl Future<Output = QueryResult<usize>>;
+
     fn heads(
         connection: &mut Self,
         query: LookQuery,
@@ -150,25 +158,27 @@ pub(crate) async fn queue<C: Queue>(
 
 /// The dead messages, in their order.
 pub(crate) async fn dead<C: Queue>(connection: &mut C, limit: u32) -> QueryResult<Vec<DeadRow>> {
+    let some = statement![" ORDER BY position LIMIT ", Piece::Number(limit.into())];
+    select_dead(connection, some).await
+}
+
+/// This message, if it is dead.
+pub(crate) async fn dead_one<C: Queue>(
+    connection: &mut C,
+    id: Uuid,
+) -> QueryResult<Option<DeadRow>> {
+    let one = statement![" AND message_id = ", id];
+    Ok(select_dead(connection, one).await?.pop())
+}
+
+async fn select_dead<C: Queue>(connection: &mut C, which: Statement) -> QueryResult<Vec<DeadRow>> {
     let dead = statement![
         "SELECT ",
         Piece::BytesOfId("message_id"),
         ", scope, key, topic, ordering_key, CAST(attempts AS bigint), last_error, ",
         Piece::Since("dead_at"),
-        " FROM idempotency_outbox WHERE dead_at IS NOT NULL ORDER BY position LIMIT ",
-        Piece::Number(limit.into()),
+        " FROM idempotency_outbox WHERE dead_at IS NOT NULL",
+        which,
     ];
     C::dead(connection, DeadQuery(dead)).await
-}
-
-/// Has a dead message sent after all, at its old place.
-pub(crate) async fn requeue<C: Queue>(connection: &mut C, id: Uuid) -> QueryResult<bool> {
-    let requeue = statement![
-        "UPDATE idempotency_outbox SET dead_at = NULL, attempts = 0, available_at = ",
-        Piece::Now,
-        " WHERE dead_at IS NOT NULL AND message_id = ",
-        id,
-    ];
-    let rows = C::execute(connection, statement![Piece::Wake(requeue)]).await?;
-    Ok(rows > 0)
 }

@@ -1,9 +1,9 @@
 //! What does not arrive is tried again, later each time; what never will is given up, kept, and holds nobody up.
 
-use idem_tests::{App, Request, Stage, on_both, until};
+use idem_tests::{Request, Stage, on_both, until};
 use serde_json::{Value, json};
 
-use super::{Letters, message, ordered, payloads, queue, under, unsent, with};
+use super::{Letters, dead, message, ordered, payloads, queue, under, unsent, with};
 
 on_both! {
     a_failure_is_tried_again,
@@ -143,9 +143,4 @@ async fn what_never_returns_is_given_up_although_others_wait_for_it(stage: &Stag
         tries += relay.entered("publish:t").await;
     }
     assert_eq!(tries, u64::from(ATTEMPTS));
-}
-
-async fn dead(app: &App) -> Vec<Value> {
-    let answer = app.send(&Request::get("/dead")).await.json();
-    answer.as_array().expect("a list").clone()
 }

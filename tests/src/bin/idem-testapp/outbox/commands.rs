@@ -21,6 +21,8 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 #[derive(Deserialize)]
 struct Named {
     id: String,
+    #[serde(default)]
+    in_transaction: bool,
 }
 
 #[derive(Deserialize)]
@@ -77,8 +79,22 @@ async fn requeue(
     query: web::Query<Named>,
     tools: web::Data<Tools>,
 ) -> actix_web::Result<impl Responder> {
-    let found = on_connection!(tools, connection => outbox::requeue(connection, Uuid::parse_str(&query.id)?).await?)?;
+    let found = on_connection!(tools, connection => requeued(connection, Uuid::parse_str(&query.id)?, query.in_transaction).await?)?;
     Ok(web::Json(found))
+}
+
+async fn requeued<C: Backend>(
+    connection: &mut C,
+    id: Uuid,
+    in_transaction: bool,
+) -> Result<bool, Error> {
+    if !in_transaction {
+        return outbox::requeue(connection, id).await;
+    }
+    C::TransactionManager::begin_transaction(connection).await?;
+    let found = outbox::requeue(connection, id).await?;
+    C::TransactionManager::commit_transaction(connection).await?;
+    Ok(found)
 }
 
 /// A consumer's work is an effect of this label. Whether the message was new.
