@@ -11,7 +11,7 @@ use crate::outbox::Publisher;
 use crate::pool::ConnectionPool;
 use crate::store::Backend;
 
-/// Payloads that a relay has in memory, together; one message may be larger.
+/// Payloads and headers that a relay has in memory, together; one message may be larger.
 pub(super) const BYTES: u32 = 16 * 1024 * 1024;
 
 pub(super) const DAY: Duration = Duration::from_secs(24 * 60 * 60);

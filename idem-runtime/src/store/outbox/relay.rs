@@ -21,7 +21,7 @@ pub(crate) struct Bounds {
     pub(crate) messages: u32,
     /// Of one ordering key.
     pub(crate) in_order: u32,
-    /// Payloads together; one message may be larger.
+    /// Payloads and headers together; one message may be larger.
     pub(crate) bytes: u32,
 }
 
@@ -141,9 +141,12 @@ pub(crate) async fn take<C: Queue>(
          runs AS (SELECT ordering_key, head, coalesce((",
         first_closed,
         "), newest + 1) AS behind FROM streams), \
-         candidates AS (SELECT position, length(payload) AS size FROM idempotency_outbox \
-         WHERE position IN (SELECT position FROM loose) \
-         UNION SELECT message.position, length(message.payload) FROM runs \
+         candidates AS (SELECT position, length(payload) + ",
+        Piece::Size("headers"),
+        " AS size FROM idempotency_outbox WHERE position IN (SELECT position FROM loose) \
+         UNION SELECT message.position, length(message.payload) + ",
+        Piece::Size("message.headers"),
+        " FROM runs \
          JOIN idempotency_outbox AS message ON message.ordering_key = runs.ordering_key \
          AND message.position >= runs.head AND message.position < runs.behind \
          AND message.sent_at IS NULL AND message.dead_at IS NULL), \
