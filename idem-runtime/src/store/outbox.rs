@@ -19,7 +19,8 @@ use super::statement::{
 };
 
 pub(crate) use relay::{
-    Bounds, Reached, Taken, backlog, due, give_back, give_up, look, prune, put_off, sent, take,
+    Bounds, Reached, Taken, backlog, due, give_back, give_back_all, give_up, look, prune, put_off,
+    sent, take,
 };
 
 /// What the outbox asks of a backend.

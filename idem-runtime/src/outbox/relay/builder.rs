@@ -36,11 +36,6 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Messages of one ordering key that are taken at once: as many others have room beside them.
-    pub(super) fn in_order(self) -> u32 {
-        self.batch.div_ceil(4)
-    }
-
     /// How long publishing may go on; what is left of `claim_for` is for writing down what became of it. Who
     /// takes the message next would count from what is written.
     pub(super) fn publish_for(self) -> Duration {
@@ -108,7 +103,8 @@ impl<C: Backend, P: Publisher> RelayBuilder<C, P> {
         }
     }
 
-    /// How many messages are taken at once, and at most in memory: 100; 10,000 at most.
+    /// How many messages are taken at once, and at most in memory: 100; 10,000 at most. While the database
+    /// does not hand out so many in time, they are fewer.
     pub fn batch(mut self, messages: u32) -> Self {
         self.settings.batch = messages;
         self

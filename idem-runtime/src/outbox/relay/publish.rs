@@ -12,8 +12,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
+use super::OutboxRelay;
+use super::claims::Hand;
 use super::marks::{Mark, mark};
-use super::{Hand, OutboxRelay};
 use crate::outbox::{OutboxMessage, PublishError, Publisher};
 use crate::store::Backend;
 use crate::store::outbox::TakenRow;

@@ -278,6 +278,34 @@ pub(crate) async fn give_back<C: Queue>(
     C::execute(connection, statement![Piece::Wake(give_back)]).await
 }
 
+/// All that this claim has taken and that is still its own: nobody has learned what that is.
+pub(crate) async fn give_back_all<C: Queue>(connection: &mut C, owner: Uuid) -> QueryResult<usize> {
+    let held = |order| {
+        statement![
+            "SELECT position FROM idempotency_outbox WHERE sent_at IS NULL AND dead_at IS NULL AND ",
+            Piece::Sql(order),
+            " AND available_at > ",
+            Piece::Started,
+            " AND owner = ",
+            owner,
+        ]
+    };
+    let all = statement![
+        held("ordering_key IS NULL"),
+        " UNION ALL ",
+        held("ordering_key IS NOT NULL"),
+    ];
+    let give_back = statement![
+        "UPDATE idempotency_outbox SET owner = NULL, available_at = ",
+        Piece::Now,
+        " WHERE owner = ",
+        owner,
+        " AND position",
+        Piece::OneOf(all),
+    ];
+    C::execute(connection, statement![Piece::Wake(give_back)]).await
+}
+
 /// Deletes at most `limit` messages that were sent and have been kept for long enough.
 pub(crate) async fn prune<C: Queue>(connection: &mut C, limit: u32) -> QueryResult<usize> {
     let expired = statement![

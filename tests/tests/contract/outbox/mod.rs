@@ -1,6 +1,7 @@
 //! The outbox: a message is sent if its operation has committed, at least once, and in order where it is asked for. How
 //! these cases queue and what several of them check; no case lives here.
 
+mod claiming;
 mod delivering;
 mod failing;
 mod identity;
