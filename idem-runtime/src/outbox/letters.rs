@@ -16,6 +16,8 @@ use crate::store::outbox::{self, DeadRow};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct DeadMessage {
+    /// Where it stands among them: where the next page begins, behind the last one of this.
+    pub position: i64,
     /// Its id.
     pub id: Uuid,
     /// The scope of the operation that queued it.
@@ -37,6 +39,7 @@ pub struct DeadMessage {
 impl DeadMessage {
     fn new(row: DeadRow) -> Self {
         Self {
+            position: row.position,
             id: Uuid::from_slice(&row.id).unwrap_or_default(),
             scope: row.scope,
             key: row.key,
@@ -49,13 +52,18 @@ impl DeadMessage {
     }
 }
 
-/// The dead messages, in their order, at most `limit`.
+/// The dead messages in their order, at most `limit`: those behind this [position](DeadMessage::position), or
+/// the first ones. A page that is shorter is the last one.
 ///
 /// # Errors
 ///
 /// The database's error.
-pub async fn dead<C: Backend>(conn: &mut C, limit: u32) -> QueryResult<Vec<DeadMessage>> {
-    let rows = outbox::dead(conn, limit).await?;
+pub async fn dead<C: Backend>(
+    conn: &mut C,
+    after: Option<i64>,
+    limit: u32,
+) -> QueryResult<Vec<DeadMessage>> {
+    let rows = outbox::dead(conn, after.unwrap_or(i64::MIN), limit).await?;
     Ok(rows.into_iter().map(DeadMessage::new).collect())
 }
 

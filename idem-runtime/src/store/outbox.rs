@@ -106,6 +106,7 @@ pub struct TakenRow {
 /// A message that was given up.
 #[derive(Debug, Queryable)]
 pub struct DeadRow {
+    pub(crate) position: i64,
     pub(crate) id: Vec<u8>,
     pub(crate) scope: String,
     pub(crate) key: String,
@@ -157,9 +158,18 @@ pub(crate) async fn queue<C: Queue>(
     Ok(C::queue(connection, lock, insert).await? > 0)
 }
 
-/// The dead messages, in their order.
-pub(crate) async fn dead<C: Queue>(connection: &mut C, limit: u32) -> QueryResult<Vec<DeadRow>> {
-    let some = statement![" ORDER BY position LIMIT ", Piece::Number(limit.into())];
+/// The dead messages behind this position, in their order.
+pub(crate) async fn dead<C: Queue>(
+    connection: &mut C,
+    after: i64,
+    limit: u32,
+) -> QueryResult<Vec<DeadRow>> {
+    let some = statement![
+        " AND position > ",
+        Piece::Number(after),
+        " ORDER BY position LIMIT ",
+        Piece::Number(limit.into()),
+    ];
     select_dead(connection, some).await
 }
 
@@ -174,7 +184,7 @@ pub(crate) async fn dead_one<C: Queue>(
 
 async fn select_dead<C: Queue>(connection: &mut C, which: Statement) -> QueryResult<Vec<DeadRow>> {
     let dead = statement![
-        "SELECT ",
+        "SELECT position, ",
         Piece::BytesOfId("message_id"),
         ", scope, key, topic, ordering_key, CAST(attempts AS bigint), last_error, ",
         Piece::Since("dead_at"),

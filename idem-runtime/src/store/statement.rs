@@ -267,6 +267,7 @@ query!(TakenQuery: (
 ));
 
 query!(DeadQuery: (
+    BigInt,
     Binary,
     Text,
     Text,

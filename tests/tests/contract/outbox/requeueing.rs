@@ -10,10 +10,45 @@ on_both! {
     it_does_not_overtake_what_is_being_published,
     its_number_does_not_come_again,
     it_is_requeued_in_a_transaction_or_outside_of_one,
+    all_dead_ones_are_listed_page_by_page,
 }
 
 on_postgres! {
     whoever_requeues_waits_for_whoever_queues,
+}
+
+/// Page by page, also while some of them are requeued and die again.
+async fn all_dead_ones_are_listed_page_by_page(stage: &Stage) {
+    let letters = Letters::new();
+    let app = relay(&letters, stage).await;
+    let refuse = |number| {
+        under(
+            message(&format!("t{number}"), json!(number)),
+            json!([["X-Refuse", "yes"]]),
+        )
+    };
+    let messages: Vec<_> = (0..5).map(refuse).collect();
+    queue(&app, "k", &messages).await;
+    letters.arrived(stage, 0).await;
+    let page = async |after: Option<i64>| {
+        let after = after.map_or(String::new(), |after| format!("&after={after}"));
+        let page = Request::get(&format!("/dead?limit=2{after}"));
+        let page = app.send(&page).await.json();
+        let page = page.as_array().unwrap().clone();
+        let last = page.last().map(|dead| dead["position"].as_i64().unwrap());
+        let topics: Vec<_> = page.iter().map(|dead| dead["topic"].to_string()).collect();
+        (topics.join(" "), last, page)
+    };
+    let (topics, last, first) = page(None).await;
+    assert_eq!(topics, r#""t0" "t1""#);
+    let id = first[0]["id"].as_str().unwrap();
+    assert_eq!(app.send(&requeue(id, false)).await.text(), "true");
+    letters.arrived(stage, 0).await;
+    let (topics, last, _) = page(last).await;
+    assert_eq!(topics, r#""t2" "t3""#);
+    let (topics, last, _) = page(last).await;
+    assert_eq!(topics, r#""t4" "t0""#);
+    assert_eq!(page(last).await.0, "");
 }
 
 /// Fails once, and is dead.

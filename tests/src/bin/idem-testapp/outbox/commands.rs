@@ -19,6 +19,12 @@ use crate::tools::Tools;
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 #[derive(Deserialize)]
+struct Page {
+    after: Option<i64>,
+    limit: Option<u32>,
+}
+
+#[derive(Deserialize)]
 struct Named {
     id: String,
     #[serde(default)]
@@ -57,13 +63,19 @@ macro_rules! on_connection {
 }
 
 #[get("/dead")]
-async fn dead(tools: web::Data<Tools>) -> actix_web::Result<impl Responder> {
-    let dead = on_connection!(tools, connection => outbox::dead(connection, 100).await?)?;
+async fn dead(
+    page: web::Query<Page>,
+    tools: web::Data<Tools>,
+) -> actix_web::Result<impl Responder> {
+    let limit = page.limit.unwrap_or(100);
+    let dead =
+        on_connection!(tools, connection => outbox::dead(connection, page.after, limit).await?)?;
     let told: Vec<Value> = dead
         .into_iter()
         .map(|message| {
             json!({
                 "id": message.id.to_string(),
+                "position": message.position,
                 "topic": message.topic,
                 "attempts": message.attempts,
                 "last_error": message.last_error,
