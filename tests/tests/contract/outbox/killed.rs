@@ -12,6 +12,8 @@ use super::{
 
 const SIGKILL: i32 = 9;
 const FAR_TOO_MANY: u32 = 100;
+/// It dies behind a message with `X-Die`.
+const MORTAL: &str = "--relay-mortal";
 
 on_both! {
     killed_at_every_boundary,
@@ -60,9 +62,9 @@ async fn killed_at_every_boundary(stage: &Stage) {
 async fn killed_between_sending_and_writing_it_down(stage: &Stage) {
     let letters = Letters::new();
     let app = stage.start().await;
-    let dies = under(ordered("t", json!(1), "o"), json!([["X-Die", "1"]]));
+    let dies = under(ordered("t", json!(1), "o"), json!([["X-Die", "yes"]]));
     queue(&app, "k", &[dies, ordered("t", json!(2), "o")]).await;
-    let victim = letters.relay(stage).start().await;
+    let victim = letters.relay(stage).argument(MORTAL).start().await;
     assert_eq!(victim.ended().await.signal(), Some(SIGKILL));
     assert_eq!(payloads(&letters.all()), [1]);
     assert_eq!(unsent(stage).await, 2);
@@ -92,13 +94,12 @@ async fn killed_while_it_publishes(stage: &Stage) {
 
 /// One message takes the relay down, and others are in its hand.
 async fn a_relay_that_dies_again_and_again_uses_up_no_attempts(stage: &Stage) {
-    const DEATHS: u32 = 4;
+    const DEATHS: usize = 4;
     const ATTEMPTS: u32 = 2;
     let letters = Letters::new();
     let app = stage.start().await;
-    let deaths = DEATHS.to_string();
     let messages = [
-        under(message("dies", json!("dies")), json!([["X-Die", deaths]])),
+        under(message("dies", json!("dies")), json!([["X-Die", "yes"]])),
         message("beside", json!("beside")),
         ordered("beside", json!("first"), "o"),
         ordered("beside", json!("second"), "o"),
@@ -106,17 +107,17 @@ async fn a_relay_that_dies_again_and_again_uses_up_no_attempts(stage: &Stage) {
     ];
     queue(&app, "k", &messages).await;
     let options = [("--relay-concurrency", 1), ("--relay-attempts", ATTEMPTS)];
-    let launch = with(letters.relay(stage), &options);
+    let mortal = with(letters.relay(stage), &options).argument(MORTAL);
     for death in 1..=DEATHS {
         // Otherwise it did not even come to say that it listens.
-        if let Ok(victim) = launch.try_start().await {
+        if let Ok(victim) = mortal.try_start().await {
             assert_eq!(victim.ended().await.signal(), Some(SIGKILL));
         }
-        assert_eq!(letters.all().len(), death as usize, "death {death}");
+        assert_eq!(letters.all().len(), death, "death {death}");
         release_taken(stage).await;
     }
-    let relay = launch.start().await;
-    let arrived = letters.arrived(stage, DEATHS as usize + 4).await;
+    let relay = with(letters.relay(stage), &options).start().await;
+    let arrived = letters.arrived(stage, DEATHS + 4).await;
     let attempts: Vec<_> = arrived.iter().map(|letter| &letter["attempt"]).collect();
     assert!(
         attempts.iter().all(|attempt| **attempt == 1),
