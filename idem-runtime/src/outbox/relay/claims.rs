@@ -145,3 +145,51 @@ async fn claim<C: Backend>(
     let rows = outbox::take(connection, taken, bounds, &heads).await?;
     Ok((rows, heads.reached))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLAIM_FOR: Duration = Duration::from_secs(60);
+
+    fn claims(batch: u32) -> Claims {
+        Claims::new(Settings {
+            batch,
+            concurrency: 1,
+            poll: QUICK,
+            claim_for: CLAIM_FOR,
+            max_attempts: 1,
+            first_pause: QUICK,
+            longest_pause: QUICK,
+            retain: QUICK,
+        })
+    }
+
+    #[test]
+    fn what_comes_late_makes_hands_smaller_down_to_one() {
+        let mut claims = claims(100);
+        let late = CLAIM_FOR / 2 + Duration::from_secs(1);
+        let sizes = [50, 25, 12, 6, 3, 1, 1];
+        for size in sizes {
+            claims.came(100, late);
+            assert_eq!(claims.messages, size);
+        }
+    }
+
+    #[test]
+    fn full_and_quick_ones_make_them_larger_up_to_the_batch() {
+        let mut claims = claims(10);
+        claims.fewer();
+        claims.fewer();
+        assert_eq!(claims.messages, 2);
+        // Nothing was there, or not enough: nobody knows how long more would have taken.
+        claims.came(0, Duration::ZERO);
+        claims.came(1, Duration::ZERO);
+        claims.came(2, QUICK * 2);
+        assert_eq!(claims.messages, 2);
+        for size in [4, 8, 10, 10] {
+            claims.came(claims.messages as usize, Duration::ZERO);
+            assert_eq!(claims.messages, size);
+        }
+    }
+}
