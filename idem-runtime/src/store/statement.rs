@@ -26,6 +26,8 @@ pub trait Dialect: Backend {
     const SINCE: (&'static str, &'static str);
     /// Around 16 bytes: an id.
     const ID: (&'static str, &'static str);
+    /// Around a text: how many bytes it has.
+    const SIZE: (&'static str, &'static str);
     /// Around a time: a number that no other time of a row has.
     const EXACT: (&'static str, &'static str);
     /// Around an id: its 16 bytes.
@@ -58,6 +60,8 @@ pub(super) enum Piece {
     Earlier(Statement),
     /// Milliseconds since the time in this column.
     Since(&'static str),
+    /// The bytes of the text in this column.
+    Size(&'static str),
     /// The time in this column, as a number to be compared.
     Exact(&'static str),
     Id([u8; 16]),
@@ -155,6 +159,7 @@ fn walk<'b, DB: Dialect>(piece: &'b Piece, out: &mut AstPass<'_, 'b, DB>) -> Que
             out.push_sql(DB::EARLIER.1);
         }
         Piece::Since(column) => around(DB::SINCE, column, out),
+        Piece::Size(column) => around(DB::SIZE, column, out),
         Piece::Exact(column) => around(DB::EXACT, column, out),
         Piece::Id(id) => {
             out.push_sql(DB::ID.0);
@@ -262,6 +267,7 @@ query!(TakenQuery: (
 ));
 
 query!(DeadQuery: (
+    BigInt,
     Binary,
     Text,
     Text,

@@ -21,7 +21,7 @@ pub(crate) struct Bounds {
     pub(crate) messages: u32,
     /// Of one ordering key.
     pub(crate) in_order: u32,
-    /// Payloads together; one message may be larger.
+    /// Payloads and headers together; one message may be larger.
     pub(crate) bytes: u32,
 }
 
@@ -141,9 +141,12 @@ pub(crate) async fn take<C: Queue>(
          runs AS (SELECT ordering_key, head, coalesce((",
         first_closed,
         "), newest + 1) AS behind FROM streams), \
-         candidates AS (SELECT position, length(payload) AS size FROM idempotency_outbox \
-         WHERE position IN (SELECT position FROM loose) \
-         UNION SELECT message.position, length(message.payload) FROM runs \
+         candidates AS (SELECT position, length(payload) + ",
+        Piece::Size("headers"),
+        " AS size FROM idempotency_outbox WHERE position IN (SELECT position FROM loose) \
+         UNION SELECT message.position, length(message.payload) + ",
+        Piece::Size("message.headers"),
+        " FROM runs \
          JOIN idempotency_outbox AS message ON message.ordering_key = runs.ordering_key \
          AND message.position >= runs.head AND message.position < runs.behind \
          AND message.sent_at IS NULL AND message.dead_at IS NULL), \
@@ -153,7 +156,7 @@ pub(crate) async fn take<C: Queue>(
         Piece::Number(bounds.messages.into()),
         ") AS sized WHERE ahead < ",
         Piece::Number(bounds.bytes.into()),
-        ") UPDATE idempotency_outbox SET attempts = attempts + 1, owner = ",
+        ") UPDATE idempotency_outbox SET owner = ",
         taken.owner,
         ", available_at = ",
         Piece::later(taken.length),
@@ -216,7 +219,8 @@ pub(crate) async fn sent<C: Queue>(
     retain: Duration,
 ) -> QueryResult<usize> {
     let sent = statement![
-        "UPDATE idempotency_outbox SET owner = NULL, last_error = NULL, sent_at = ",
+        "UPDATE idempotency_outbox SET owner = NULL, attempts = attempts + 1, last_error = NULL, \
+         sent_at = ",
         Piece::Now,
         ", expires_at = ",
         Piece::later(retain),
@@ -234,7 +238,7 @@ pub(crate) async fn put_off<C: Queue>(
     pause: Duration,
 ) -> QueryResult<usize> {
     let put_off = statement![
-        "UPDATE idempotency_outbox SET owner = NULL, last_error = ",
+        "UPDATE idempotency_outbox SET owner = NULL, attempts = attempts + 1, last_error = ",
         Piece::Text(error.into()),
         ", available_at = ",
         Piece::later(pause),
@@ -251,7 +255,7 @@ pub(crate) async fn give_up<C: Queue>(
     error: &str,
 ) -> QueryResult<usize> {
     let give_up = statement![
-        "UPDATE idempotency_outbox SET owner = NULL, last_error = ",
+        "UPDATE idempotency_outbox SET owner = NULL, attempts = attempts + 1, last_error = ",
         Piece::Text(error.into()),
         ", dead_at = ",
         Piece::Now,
@@ -267,9 +271,37 @@ pub(crate) async fn give_back<C: Queue>(
     positions: &[i64],
 ) -> QueryResult<usize> {
     let give_back = statement![
-        "UPDATE idempotency_outbox SET owner = NULL, attempts = attempts - 1, available_at = ",
+        "UPDATE idempotency_outbox SET owner = NULL, available_at = ",
         Piece::Now,
         of(taken, positions),
+    ];
+    C::execute(connection, statement![Piece::Wake(give_back)]).await
+}
+
+/// All that this claim has taken and that is still its own: nobody has learned what that is.
+pub(crate) async fn give_back_all<C: Queue>(connection: &mut C, owner: Uuid) -> QueryResult<usize> {
+    let held = |order| {
+        statement![
+            "SELECT position FROM idempotency_outbox WHERE sent_at IS NULL AND dead_at IS NULL AND ",
+            Piece::Sql(order),
+            " AND available_at > ",
+            Piece::Started,
+            " AND owner = ",
+            owner,
+        ]
+    };
+    let all = statement![
+        held("ordering_key IS NULL"),
+        " UNION ALL ",
+        held("ordering_key IS NOT NULL"),
+    ];
+    let give_back = statement![
+        "UPDATE idempotency_outbox SET owner = NULL, available_at = ",
+        Piece::Now,
+        " WHERE owner = ",
+        owner,
+        " AND position",
+        Piece::OneOf(all),
     ];
     C::execute(connection, statement![Piece::Wake(give_back)]).await
 }

@@ -22,6 +22,7 @@ impl Dialect for Pg {
         "CAST(extract(epoch FROM clock_timestamp() - ",
         ") * 1000 AS bigint)",
     );
+    const SIZE: (&'static str, &'static str) = ("octet_length(", ")");
     const EXACT: (&'static str, &'static str) =
         ("CAST(extract(epoch FROM ", ") * 1000000 AS bigint)");
     const ID: (&'static str, &'static str) = ("encode(", ", 'hex')::uuid");

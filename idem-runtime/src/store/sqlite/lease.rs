@@ -28,6 +28,7 @@ impl Dialect for Sqlite {
         "CAST((julianday('now') - julianday(",
         ")) * 86400000.0 AS integer)",
     );
+    const SIZE: (&'static str, &'static str) = ("length(CAST(", " AS blob))");
     const EXACT: (&'static str, &'static str) = ("CAST(julianday(", ") * 86400000.0 AS integer)");
     const ID: (&'static str, &'static str) = ("", "");
     const BYTES_OF_ID: (&'static str, &'static str) = ("", "");
