@@ -65,7 +65,7 @@
 //! # What the checker has found
 //!
 //! Two [flaws](lease::Flaws) of lease mode, both with *two bodies under one key*, and [one](outbox::Flaws) of the outbox. A
-//! test of its own shows what each of them did. The code is mended of the first two.
+//! test of its own shows what each of them did. The code is mended of all three.
 //!
 //! **The claim of another body is taken over.** `claim` compared the fingerprint of the pending row that it
 //! found. The look behind it (`state`) was a statement of its own and did not, and the take-over proves the

@@ -123,12 +123,14 @@ pub(crate) async fn take<C: Queue>(
          AND few.sent_at IS NULL AND few.dead_at IS NULL ORDER BY few.position LIMIT ",
         Piece::Number(bounds.in_order.into()),
     ];
-    let first_closed = statement![
-        "SELECT min(closed.position) FROM idempotency_outbox AS closed \
-         WHERE closed.ordering_key = streams.ordering_key AND closed.position > streams.head \
-         AND closed.position <= streams.newest AND closed.sent_at IS NULL \
-         AND closed.dead_at IS NULL AND closed.available_at > ",
+    // What was chosen is as the statement found it; a late relay may have put off one of them since. What is
+    // behind that one must not be taken without it.
+    let free = statement![
+        "SELECT position FROM idempotency_outbox WHERE position",
+        Piece::OneOf(statement!["SELECT position FROM chosen"]),
+        " AND sent_at IS NULL AND dead_at IS NULL AND available_at <= ",
         Piece::Now,
+        Piece::SkipLocked,
     ];
     let take = statement![
         "WITH loose AS (",
@@ -138,30 +140,34 @@ pub(crate) async fn take<C: Queue>(
         "), streams AS (SELECT ordering_key, position AS head, (SELECT max(position) FROM (",
         few,
         ") AS fewer) AS newest FROM heads), \
-         runs AS (SELECT ordering_key, head, coalesce((",
-        first_closed,
-        "), newest + 1) AS behind FROM streams), \
-         candidates AS (SELECT position, length(payload) + ",
+         candidates AS (SELECT position, ordering_key, length(payload) + ",
         Piece::Size("headers"),
         " AS size FROM idempotency_outbox WHERE position IN (SELECT position FROM loose) \
-         UNION SELECT message.position, length(message.payload) + ",
+         UNION SELECT message.position, message.ordering_key, length(message.payload) + ",
         Piece::Size("message.headers"),
-        " FROM runs \
-         JOIN idempotency_outbox AS message ON message.ordering_key = runs.ordering_key \
-         AND message.position >= runs.head AND message.position < runs.behind \
+        " FROM streams \
+         JOIN idempotency_outbox AS message ON message.ordering_key = streams.ordering_key \
+         AND message.position >= streams.head AND message.position <= streams.newest \
          AND message.sent_at IS NULL AND message.dead_at IS NULL), \
-         chosen AS (SELECT position FROM \
-         (SELECT position, sum(size) OVER (ORDER BY position) - size AS ahead FROM candidates \
+         chosen AS (SELECT position, ordering_key FROM \
+         (SELECT position, ordering_key, sum(size) OVER (ORDER BY position) - size AS ahead FROM candidates \
          ORDER BY position LIMIT ",
         Piece::Number(bounds.messages.into()),
         ") AS sized WHERE ahead < ",
         Piece::Number(bounds.bytes.into()),
-        ") UPDATE idempotency_outbox SET owner = ",
+        "), free AS (",
+        free,
+        "), gaps AS (SELECT ordering_key, min(position) AS position FROM chosen \
+         WHERE position NOT IN (SELECT position FROM free) GROUP BY ordering_key), \
+         whole AS (SELECT chosen.position FROM chosen \
+         LEFT JOIN gaps ON gaps.ordering_key = chosen.ordering_key \
+         WHERE chosen.position IN (SELECT position FROM free) \
+         AND (gaps.position IS NULL OR chosen.position < gaps.position)) UPDATE idempotency_outbox SET owner = ",
         taken.owner,
         ", available_at = ",
         Piece::later(taken.length),
         " WHERE position",
-        Piece::OneOf(statement!["SELECT position FROM chosen"]),
+        Piece::OneOf(statement!["SELECT position FROM whole"]),
         " AND sent_at IS NULL AND dead_at IS NULL AND available_at <= ",
         Piece::Now,
         " RETURNING position, ",
