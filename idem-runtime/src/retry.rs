@@ -47,7 +47,7 @@ pub struct Retry(Box<dyn std::error::Error + Send + Sync>);
 /// How a server says that a statement met another transaction (PostgreSQL 40P01; MySQL 1213, 1205).
 const CONFLICTS: [&str; 3] = [
     "deadlock detected",
-    "Deadlock found when trying to get lock",
+    "Deadlock found when trying to get",
     "Lock wait timeout exceeded",
 ];
 

@@ -92,7 +92,7 @@ pub(super) async fn write<C: Backend>(
 }
 
 /// The number of the lock under which the positions of one ordering key are given out.
-fn stream_lock(ordering_key: &str) -> i64 {
+pub(super) fn stream_lock(ordering_key: &str) -> i64 {
     let mut hash = Sha256::new();
     part(&mut hash, b"idem:stream:1");
     part(&mut hash, ordering_key.as_bytes());

@@ -7,6 +7,7 @@ use std::time::Duration;
 use diesel::QueryResult;
 use uuid::Uuid;
 
+use super::enqueue::stream_lock;
 use crate::store::Backend;
 use crate::store::outbox::{self, DeadRow};
 
@@ -15,6 +16,8 @@ use crate::store::outbox::{self, DeadRow};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct DeadMessage {
+    /// Where it stands among them: where the next page begins, behind the last one of this.
+    pub position: i64,
     /// Its id.
     pub id: Uuid,
     /// The scope of the operation that queued it.
@@ -36,6 +39,7 @@ pub struct DeadMessage {
 impl DeadMessage {
     fn new(row: DeadRow) -> Self {
         Self {
+            position: row.position,
             id: Uuid::from_slice(&row.id).unwrap_or_default(),
             scope: row.scope,
             key: row.key,
@@ -48,22 +52,34 @@ impl DeadMessage {
     }
 }
 
-/// The dead messages, in their order, at most `limit`.
+/// The dead messages in their order, at most `limit`: those behind this [position](DeadMessage::position), or
+/// the first ones. A page that is shorter is the last one.
 ///
 /// # Errors
 ///
 /// The database's error.
-pub async fn dead<C: Backend>(conn: &mut C, limit: u32) -> QueryResult<Vec<DeadMessage>> {
-    let rows = outbox::dead(conn, limit).await?;
+pub async fn dead<C: Backend>(
+    conn: &mut C,
+    after: Option<i64>,
+    limit: u32,
+) -> QueryResult<Vec<DeadMessage>> {
+    let rows = outbox::dead(conn, after.unwrap_or(i64::MIN), limit).await?;
     Ok(rows.into_iter().map(DeadMessage::new).collect())
 }
 
 /// Has a dead message sent after all, with all its attempts before it, and says whether there was one. It
-/// has its old id, and comes behind those that have overtaken it.
+/// has its old id, and comes behind all that is queued in its order.
+///
+/// In an open transaction or outside of one. On PostgreSQL it waits, as whoever queues does, for
+/// transactions that have queued for the same [ordering key](super::Message::ordered_by).
 ///
 /// # Errors
 ///
 /// The database's error.
 pub async fn requeue<C: Backend>(conn: &mut C, id: Uuid) -> QueryResult<bool> {
-    outbox::requeue(conn, id).await
+    let Some(dead) = outbox::dead_one(conn, id).await? else {
+        return Ok(false);
+    };
+    let stream = dead.ordering_key.as_deref().map(stream_lock);
+    Ok(C::requeue(conn, stream, id).await? > 0)
 }

@@ -75,7 +75,7 @@ impl OutboxMessage {
         &self.payload
     }
 
-    /// Which attempt this is; the first is 1.
+    /// Which attempt this is; the first is 1. One whose relay died is not counted.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.attempt

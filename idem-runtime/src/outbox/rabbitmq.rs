@@ -14,6 +14,8 @@ use lapin::protocol::{AMQPErrorKind, AMQPSoftError};
 use lapin::types::{AMQPValue, FieldTable, LongString, ShortString, ShortStringError};
 use lapin::uri::AMQPUri;
 use lapin::{BasicProperties, Channel, Confirmation, ErrorKind};
+use tracing::dispatcher::Dispatch;
+use tracing::instrument::WithSubscriber;
 
 use super::sending::{TIMEOUT, within};
 use super::{OutboxMessage, PublishError, Publisher};
@@ -130,18 +132,19 @@ impl RabbitPublisher {
             mandatory: true,
             ..BasicPublishOptions::default()
         };
-        let confirmation = channel
-            .basic_publish(
+        let publish = async {
+            let confirmation = channel.basic_publish(
                 exchange,
                 routing_key,
                 options,
                 message.payload(),
                 properties,
-            )
-            .await
-            .map_err(judge)?
-            .await
-            .map_err(judge)?;
+            );
+            confirmation.await?.await
+        };
+        // On a channel that has died the client logs what it does not send, with the payload.
+        let publish = publish.with_subscriber(Dispatch::none());
+        let confirmation = publish.await.map_err(judge)?;
         self.idle().push(channel);
         match confirmation {
             Confirmation::Ack(None) => Ok(()),

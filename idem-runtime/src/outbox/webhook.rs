@@ -13,6 +13,7 @@ use reqwest::header::{
     RETRY_AFTER, TRANSFER_ENCODING,
 };
 use reqwest::{Client, ClientBuilder, Response, StatusCode, Url, redirect};
+use tokio::time::{Instant, timeout};
 
 use super::sending::{TIMEOUT, within};
 use super::{OutboxMessage, PublishError, Publisher};
@@ -145,7 +146,7 @@ impl WebhookPublisher {
         Ok(self)
     }
 
-    /// How long one attempt may take; 10 seconds unless set.
+    /// How long one attempt may take, the answer's body included; 10 seconds unless set.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
@@ -194,9 +195,12 @@ impl Publisher for WebhookPublisher {
             let answer = request.send().await;
             answer.map_err(|error| PublishError::temporary(error.without_url()))
         };
+        let start = Instant::now();
         let response = within(self.timeout, answer).await?;
         let verdict = judge(response.status(), response.headers());
-        read_out(response).await;
+        let left = self.timeout.saturating_sub(start.elapsed());
+        // The verdict stands, whether the rest comes or not.
+        let _ = timeout(left.min(REST_TIMEOUT), read_out(response)).await;
         verdict
     }
 }
@@ -250,14 +254,11 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 }
 
 async fn read_out(mut response: Response) {
-    let rest = async {
-        let mut length = 0;
-        while let Ok(Some(chunk)) = response.chunk().await {
-            length += chunk.len();
-            if length > REST {
-                break;
-            }
+    let mut length = 0;
+    while let Ok(Some(chunk)) = response.chunk().await {
+        length += chunk.len();
+        if length > REST {
+            break;
         }
-    };
-    let _ = tokio::time::timeout(REST_TIMEOUT, rest).await;
+    }
 }

@@ -4,25 +4,49 @@
 //! No SQL of one backend, no decisions about which rows.
 
 use diesel::QueryResult;
-use diesel::result::Error;
 
 use super::CommitError;
-use super::lease::{Leases, UnresolvedRow};
-use super::statement::{IdsQuery, Piece, Statement, UnresolvedQuery, statement};
+use super::lease::Leases;
+use super::statement::{IdsQuery, Piece, PositionsQuery, Statement, statement};
 use crate::policy::Isolation;
 
-/// A change of rows of `idempotency_keys`.
+/// A change of rows.
 #[derive(Debug, Clone)]
 pub(super) struct Change {
-    /// A query for their ids, which passes by what somebody else has locked.
-    pub(super) ids: Statement,
+    pub(super) table: Table,
+    /// A query for the primary keys, which passes by what somebody else has locked.
+    pub(super) rows: Statement,
     /// Up to its `WHERE`.
     pub(super) change: Statement,
 }
 
+/// Whose rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Table {
+    Keys,
+    Outbox,
+}
+
+impl Table {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Keys => "idempotency_keys",
+            Self::Outbox => "idempotency_outbox",
+        }
+    }
+
+    fn key(self) -> &'static str {
+        match self {
+            Self::Keys => "id",
+            Self::Outbox => "position",
+        }
+    }
+}
+
 impl Change {
     fn at_once(self) -> Statement {
-        statement![self.change, " WHERE id", Piece::OneOf(self.ids)]
+        let rows = Piece::OneOf(self.rows);
+        statement![self.change, " WHERE ", self.table.key(), rows]
     }
 }
 
@@ -31,31 +55,50 @@ pub(super) async fn change<C: Leases>(connection: &mut C, change: Change) -> Que
     if C::CHANGES_AT_ONCE {
         return C::execute(connection, change.at_once()).await;
     }
-    let Change { ids, change } = change;
-    find_first(connection, ids, async |connection: &mut C, these| {
-        C::execute(connection, statement![change, these]).await
-    })
+    let Change {
+        table,
+        rows,
+        change,
+    } = change;
+    find_first(
+        connection,
+        table,
+        rows,
+        async |connection: &mut C, these| C::execute(connection, statement![change, these]).await,
+    )
     .await
 }
 
-/// Gives these columns of the rows that it has changed.
-pub(super) async fn change_unresolved<C: Leases>(
+/// Asks for these columns of the rows that it has changed.
+pub(super) async fn change_and_ask<C: Leases, T>(
     connection: &mut C,
     change: Change,
     columns: Statement,
-) -> QueryResult<Vec<UnresolvedRow>> {
+    ask: impl AsyncFnOnce(&mut C, Statement) -> QueryResult<Vec<T>>,
+) -> QueryResult<Vec<T>> {
     if C::CHANGES_AT_ONCE {
-        let change = statement![change.at_once(), " RETURNING ", columns];
-        return C::unresolved(connection, UnresolvedQuery(change)).await;
+        return ask(
+            connection,
+            statement![change.at_once(), " RETURNING ", columns],
+        )
+        .await;
     }
-    let Change { ids, change } = change;
+    let Change {
+        table,
+        rows,
+        change,
+    } = change;
     find_first(
         connection,
-        ids,
+        table,
+        rows,
         async |connection: &mut C, these: Statement| {
             C::execute(connection, statement![change, these.clone()]).await?;
-            let changed = statement!["SELECT ", columns, " FROM idempotency_keys", these];
-            C::unresolved(connection, UnresolvedQuery(changed)).await
+            ask(
+                connection,
+                statement!["SELECT ", columns, " FROM ", table.name(), these],
+            )
+            .await
         },
     )
     .await
@@ -65,25 +108,23 @@ pub(super) async fn change_unresolved<C: Leases>(
 /// error the transaction is left open, and the connection closed by its pool.
 async fn find_first<C: Leases, T: Default>(
     connection: &mut C,
-    ids: Statement,
+    table: Table,
+    rows: Statement,
     then: impl AsyncFnOnce(&mut C, Statement) -> QueryResult<T>,
 ) -> QueryResult<T> {
     C::begin(connection, Some(Isolation::ReadCommitted)).await?;
-    let ids = C::ids(connection, IdsQuery(ids)).await?;
-    if ids.is_empty() {
+    let found = match table {
+        Table::Keys => Piece::Ids(C::ids(connection, IdsQuery(rows)).await?.into()),
+        Table::Outbox => Piece::List(C::positions(connection, PositionsQuery(rows)).await?.into()),
+    };
+    if found.is_empty() {
         C::rollback(connection).await?;
         return Ok(T::default());
     }
-    let these = statement![" WHERE id IN (", Piece::Ids(ids.into()), ")"];
+    let these = statement![" WHERE ", table.key(), " IN (", found, ")"];
     let done = then(connection, these).await?;
-    match C::commit(connection).await {
-        Ok(()) => Ok(done),
-        Err(CommitError::Taken) => Err(Error::RollbackTransaction),
-        Err(
-            CommitError::Contended(error)
-            | CommitError::RolledBack(error)
-            | CommitError::Vanished(error)
-            | CommitError::Unknown(error),
-        ) => Err(error),
-    }
+    C::commit(connection)
+        .await
+        .map_err(CommitError::into_source)?;
+    Ok(done)
 }

@@ -24,7 +24,8 @@ pub(crate) async fn mark<C: Queue>(
         id,
         ", ",
         Piece::Now,
-        ") ON CONFLICT (consumer, message_id) DO NOTHING",
+        ")",
+        Piece::UnlessThere("consumer, message_id"),
     ];
     Ok(C::queue(connection, None, mark).await? > 0)
 }
@@ -35,6 +36,15 @@ pub(crate) async fn prune<C: Queue>(
     kept: Duration,
     limit: u32,
 ) -> QueryResult<usize> {
+    if !C::CHANGES_AT_ONCE {
+        let prune = statement![
+            "DELETE FROM idempotency_inbox WHERE received_at <= ",
+            Piece::Earlier(statement![Piece::milliseconds(kept)]),
+            " ORDER BY received_at LIMIT ",
+            Piece::Number(limit.into()),
+        ];
+        return C::execute(connection, prune).await;
+    }
     let old = statement![
         "SELECT consumer, message_id FROM idempotency_inbox WHERE received_at <= ",
         Piece::Earlier(statement![Piece::milliseconds(kept)]),

@@ -14,9 +14,9 @@ use bytes::Bytes;
 use diesel::QueryResult;
 use uuid::Uuid;
 
-use super::change::{self, Change};
+use super::change::{self, Change, Table};
 use super::statement::{
-    IdsQuery, Piece, StateQuery, Statement, StepsQuery, UnresolvedQuery, statement,
+    IdsQuery, Piece, PositionsQuery, StateQuery, Statement, StepsQuery, UnresolvedQuery, statement,
 };
 use super::{Claim, CommitError, Store};
 use crate::defects::{Defect, is_seeded};
@@ -58,6 +58,11 @@ pub trait Leases: Store {
         connection: &mut Self,
         query: IdsQuery,
     ) -> impl Future<Output = QueryResult<Vec<Vec<u8>>>>;
+
+    fn positions(
+        connection: &mut Self,
+        query: PositionsQuery,
+    ) -> impl Future<Output = QueryResult<Vec<i64>>>;
 
     fn steps(
         connection: &mut Self,
@@ -185,7 +190,7 @@ pub(crate) async fn take_over<C: Leases>(
     stale: [u8; 16],
 ) -> QueryResult<Option<Option<String>>> {
     // Whoever has the row locked at this moment is working on it, and is not waited for.
-    let ids = statement![
+    let rows = statement![
         "SELECT id FROM idempotency_keys",
         ended(held.id, stale),
         Piece::SkipLocked,
@@ -198,7 +203,11 @@ pub(crate) async fn take_over<C: Leases>(
         ", unresolved = ",
         literal(rule),
     ];
-    let change = Change { ids, change: take };
+    let change = Change {
+        table: Table::Keys,
+        rows,
+        change: take,
+    };
     match change::change(connection, change).await? {
         0 => Ok(None),
         _ => steps(connection, held).await.map(Some),
@@ -219,7 +228,7 @@ pub(crate) enum Renewal {
 /// Trusts the claim anew, from now on. Waits for nobody: it shares its connection with the renewals of
 /// others.
 pub(crate) async fn renew<C: Leases>(connection: &mut C, held: &Held) -> QueryResult<Renewal> {
-    let ids = statement![
+    let rows = statement![
         "SELECT id FROM idempotency_keys",
         held_by(held),
         Piece::SkipLocked
@@ -228,7 +237,11 @@ pub(crate) async fn renew<C: Leases>(connection: &mut C, held: &Held) -> QueryRe
         "UPDATE idempotency_keys SET lease_expires_at = ",
         Piece::later(held.length),
     ];
-    let change = Change { ids, change: renew };
+    let change = Change {
+        table: Table::Keys,
+        rows,
+        change: renew,
+    };
     if changed(change::change(connection, change).await)? {
         return Ok(Renewal::Done);
     }

@@ -195,6 +195,19 @@ pub enum CommitError {
     Unknown(#[source] Error),
 }
 
+impl CommitError {
+    /// The database's error, for whoever has no use for the rest.
+    pub(crate) fn into_source(self) -> Error {
+        match self {
+            Self::Taken => Error::RollbackTransaction,
+            Self::Contended(error)
+            | Self::RolledBack(error)
+            | Self::Vanished(error)
+            | Self::Unknown(error) => error,
+        }
+    }
+}
+
 /// How every record begins, on every backend. The column `key` has a name that MySQL reserves.
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 macro_rules! insert {

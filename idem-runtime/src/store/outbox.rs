@@ -19,7 +19,8 @@ use super::statement::{
 };
 
 pub(crate) use relay::{
-    Bounds, Reached, Taken, backlog, due, give_back, give_up, look, prune, put_off, sent, take,
+    Bounds, Reached, Taken, backlog, due, give_back, give_back_all, give_up, look, prune, put_off,
+    sent, take,
 };
 
 /// What the outbox asks of a backend.
@@ -33,6 +34,14 @@ pub trait Queue: Leases {
         connection: &mut Self,
         lock: Option<i64>,
         insert: Statement,
+    ) -> impl Future<Output = QueryResult<usize>>;
+
+    /// Has this dead message sent after all, as the last one of its order; behind the lock of this number,
+    /// as in [`Self::queue`].
+    fn requeue(
+        connection: &mut Self,
+        lock: Option<i64>,
+        id: Uuid,
     ) -> impl Future<Output = QueryResult<usize>>;
 
     fn heads(
@@ -88,6 +97,7 @@ pub struct TakenRow {
     pub(crate) headers: String,
     pub(crate) content_type: Option<String>,
     pub(crate) payload: Vec<u8>,
+    /// Those that have come to an end.
     pub(crate) attempts: i64,
     /// Milliseconds since it was queued.
     pub(crate) age: i64,
@@ -96,6 +106,7 @@ pub struct TakenRow {
 /// A message that was given up.
 #[derive(Debug, Queryable)]
 pub struct DeadRow {
+    pub(crate) position: i64,
     pub(crate) id: Vec<u8>,
     pub(crate) scope: String,
     pub(crate) key: String,
@@ -120,8 +131,9 @@ pub(crate) async fn queue<C: Queue>(
     message: &NewMessage<'_>,
 ) -> QueryResult<bool> {
     let insert = statement![
-        "INSERT INTO idempotency_outbox (message_id, scope, key, topic, ordering_key, headers, \
-         content_type, payload, enqueued_at, available_at) VALUES (",
+        "INSERT INTO idempotency_outbox (message_id, scope, ",
+        Piece::Key,
+        ", topic, ordering_key, headers, content_type, payload, enqueued_at, available_at) VALUES (",
         message.id,
         ", ",
         text(message.scope),
@@ -141,33 +153,49 @@ pub(crate) async fn queue<C: Queue>(
         Piece::Now,
         ", ",
         Piece::later(message.delay),
-        ") ON CONFLICT (message_id) DO NOTHING",
+        ")",
+        Piece::UnlessThere("message_id"),
     ];
     let insert = statement![Piece::Wake(insert)];
     Ok(C::queue(connection, lock, insert).await? > 0)
 }
 
-/// The dead messages, in their order.
-pub(crate) async fn dead<C: Queue>(connection: &mut C, limit: u32) -> QueryResult<Vec<DeadRow>> {
-    let dead = statement![
-        "SELECT ",
-        Piece::BytesOfId("message_id"),
-        ", scope, key, topic, ordering_key, CAST(attempts AS bigint), last_error, ",
-        Piece::Since("dead_at"),
-        " FROM idempotency_outbox WHERE dead_at IS NOT NULL ORDER BY position LIMIT ",
+/// The dead messages behind this position, in their order.
+pub(crate) async fn dead<C: Queue>(
+    connection: &mut C,
+    after: i64,
+    limit: u32,
+) -> QueryResult<Vec<DeadRow>> {
+    let some = statement![
+        " AND position > ",
+        Piece::Number(after),
+        " ORDER BY position LIMIT ",
         Piece::Number(limit.into()),
     ];
-    C::dead(connection, DeadQuery(dead)).await
+    select_dead(connection, some).await
 }
 
-/// Has a dead message sent after all, at its old place.
-pub(crate) async fn requeue<C: Queue>(connection: &mut C, id: Uuid) -> QueryResult<bool> {
-    let requeue = statement![
-        "UPDATE idempotency_outbox SET dead_at = NULL, attempts = 0, available_at = ",
-        Piece::Now,
-        " WHERE dead_at IS NOT NULL AND message_id = ",
-        id,
+/// This message, if it is dead.
+pub(crate) async fn dead_one<C: Queue>(
+    connection: &mut C,
+    id: Uuid,
+) -> QueryResult<Option<DeadRow>> {
+    let one = statement![" AND message_id = ", id];
+    Ok(select_dead(connection, one).await?.pop())
+}
+
+async fn select_dead<C: Queue>(connection: &mut C, which: Statement) -> QueryResult<Vec<DeadRow>> {
+    let dead = statement![
+        "SELECT position, ",
+        Piece::BytesOfId("message_id"),
+        ", scope, ",
+        Piece::Key,
+        ", topic, ordering_key, ",
+        Piece::Wide("attempts"),
+        ", last_error, ",
+        Piece::Since("dead_at"),
+        " FROM idempotency_outbox WHERE dead_at IS NOT NULL",
+        which,
     ];
-    let rows = C::execute(connection, statement![Piece::Wake(requeue)]).await?;
-    Ok(rows > 0)
+    C::dead(connection, DeadQuery(dead)).await
 }

@@ -26,6 +26,8 @@ pub trait Dialect: Backend {
     const SINCE: (&'static str, &'static str);
     /// Around 16 bytes: an id.
     const ID: (&'static str, &'static str);
+    /// Around a text: how many bytes it has.
+    const SIZE: (&'static str, &'static str);
     /// Around a time: a number that no other time of a row has.
     const EXACT: (&'static str, &'static str);
     /// Around an id: its 16 bytes.
@@ -34,8 +36,8 @@ pub trait Dialect: Backend {
     const ONE_OF: (&'static str, &'static str);
     /// When this statement began: unlike [`Self::NOW`] it may bound an index.
     const STARTED: &'static str;
-    /// Around a text, a JSON array of numbers: a query for these.
-    const NUMBERS: (&'static str, &'static str);
+    /// Around columns, behind an INSERT: does nothing where these are there already.
+    const UNLESS_THERE: (&'static str, &'static str);
     /// Around an INSERT or UPDATE: if it changes a row, wakes at the commit whoever waits for messages.
     const WAKE: (&'static str, &'static str);
     /// The column `key`, which is a reserved word here and there.
@@ -50,6 +52,8 @@ pub trait Dialect: Backend {
     fn bind_bytes<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b [u8]) -> QueryResult<()>;
     fn bind_text<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b str) -> QueryResult<()>;
     fn bind_number<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b i64) -> QueryResult<()>;
+    /// Behind a column: is one of these.
+    fn among<'b>(out: &mut AstPass<'_, 'b, Self>, numbers: &'b Numbers) -> QueryResult<()>;
 }
 
 /// A piece of a statement.
@@ -64,6 +68,8 @@ pub(super) enum Piece {
     Earlier(Statement),
     /// Milliseconds since the time in this column.
     Since(&'static str),
+    /// The bytes of the text in this column.
+    Size(&'static str),
     /// The time in this column, as a number to be compared.
     Exact(&'static str),
     Id([u8; 16]),
@@ -71,8 +77,6 @@ pub(super) enum Piece {
     BytesOfId(&'static str),
     OneOf(Statement),
     Started,
-    /// A query for these numbers, a JSON array.
-    Numbers(Arc<str>),
     Wake(Statement),
     SkipLocked,
     Key,
@@ -81,20 +85,46 @@ pub(super) enum Piece {
     Joined(&'static str, Arc<str>),
     /// Ids, as a list.
     Ids(Arc<[Vec<u8>]>),
+    /// Numbers, as a list.
+    List(Arc<[i64]>),
+    /// Behind a column: is one of these numbers.
+    Among(Numbers),
+    /// Behind an INSERT: does nothing where these columns are there already.
+    UnlessThere(&'static str),
     Bytes(Bytes),
     Text(Arc<str>),
     Number(i64),
 }
 
+/// Some numbers, also as a JSON array, which is one value however many they are.
+#[derive(Debug, Clone)]
+pub struct Numbers {
+    pub(super) each: Arc<[i64]>,
+    pub(super) json: Arc<str>,
+}
+
 impl Piece {
+    /// Behind a column: is one of these numbers.
+    pub(super) fn among(numbers: &[i64]) -> Self {
+        let texts: Vec<_> = numbers.iter().map(i64::to_string).collect();
+        Self::Among(Numbers {
+            each: numbers.into(),
+            json: format!("[{}]", texts.join(",")).into(),
+        })
+    }
+
     /// So much later than now.
     pub(super) fn later(length: Duration) -> Self {
         Self::Later(Statement(vec![Self::milliseconds(length)]))
     }
 
-    pub(super) fn numbers(numbers: &[i64]) -> Self {
-        let numbers: Vec<_> = numbers.iter().map(i64::to_string).collect();
-        Self::Numbers(format!("[{}]", numbers.join(",")).into())
+    /// Whether it is a list of nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::Ids(ids) => ids.is_empty(),
+            Self::List(numbers) => numbers.is_empty(),
+            _ => false,
+        }
     }
 
     pub(super) fn milliseconds(length: Duration) -> Self {
@@ -167,6 +197,7 @@ fn walk<'b, DB: Dialect>(piece: &'b Piece, out: &mut AstPass<'_, 'b, DB>) -> Que
             out.push_sql(DB::EARLIER.1);
         }
         Piece::Since(column) => around(DB::SINCE, column, out),
+        Piece::Size(column) => around(DB::SIZE, column, out),
         Piece::Exact(column) => around(DB::EXACT, column, out),
         Piece::Id(id) => {
             out.push_sql(DB::ID.0);
@@ -180,11 +211,6 @@ fn walk<'b, DB: Dialect>(piece: &'b Piece, out: &mut AstPass<'_, 'b, DB>) -> Que
             out.push_sql(DB::ONE_OF.1);
         }
         Piece::Started => out.push_sql(DB::STARTED),
-        Piece::Numbers(numbers) => {
-            out.push_sql(DB::NUMBERS.0);
-            DB::bind_text(out, numbers)?;
-            out.push_sql(DB::NUMBERS.1);
-        }
         Piece::Wake(changing) => {
             out.push_sql(DB::WAKE.0);
             changing.walk_ast(out.reborrow())?;
@@ -200,17 +226,34 @@ fn walk<'b, DB: Dialect>(piece: &'b Piece, out: &mut AstPass<'_, 'b, DB>) -> Que
             DB::bind_text(out, text)?;
             out.push_sql(DB::JOINED.2);
         }
-        Piece::Ids(ids) => {
-            for (index, id) in ids.iter().enumerate() {
-                out.push_sql(if index == 0 { "" } else { ", " });
-                out.push_sql(DB::ID.0);
-                DB::bind_bytes(out, id)?;
-                out.push_sql(DB::ID.1);
-            }
-        }
+        Piece::Ids(ids) => list(ids, out, |out, id| {
+            out.push_sql(DB::ID.0);
+            DB::bind_bytes(out, id)?;
+            out.push_sql(DB::ID.1);
+            Ok(())
+        })?,
+        Piece::List(numbers) => list(numbers, out, DB::bind_number)?,
+        Piece::Among(numbers) => DB::among(out, numbers)?,
+        Piece::UnlessThere(columns) => around(DB::UNLESS_THERE, columns, out),
         Piece::Bytes(bytes) => DB::bind_bytes(out, bytes)?,
         Piece::Text(text) => DB::bind_text(out, text)?,
         Piece::Number(number) => DB::bind_number(out, number)?,
+    }
+    Ok(())
+}
+
+/// As many places as the next power of two, the last ones with the last value: statements are prepared by their
+/// texts, which are few then.
+pub(super) fn list<'b, DB: Dialect, T>(
+    values: &'b [T],
+    out: &mut AstPass<'_, 'b, DB>,
+    bind: impl Fn(&mut AstPass<'_, 'b, DB>, &'b T) -> QueryResult<()>,
+) -> QueryResult<()> {
+    let places = values.len().next_power_of_two();
+    let padding = values.last().into_iter().cycle();
+    for (index, value) in values.iter().chain(padding).take(places).enumerate() {
+        out.push_sql(if index == 0 { "" } else { ", " });
+        bind(out, value)?;
     }
     Ok(())
 }
@@ -249,6 +292,8 @@ macro_rules! query {
 }
 
 query!(IdsQuery: Binary);
+
+query!(PositionsQuery: BigInt);
 
 query!(StepsQuery: Nullable<Text>);
 
@@ -293,6 +338,7 @@ query!(TakenQuery: (
 ));
 
 query!(DeadQuery: (
+    BigInt,
     Binary,
     Text,
     Text,

@@ -46,3 +46,10 @@ CREATE TABLE idempotency_outbox (
     INDEX idempotency_outbox_dead (dead_at)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 COMMENT 'One row per message to another system, written by idem-runtime in the transaction of its operation. A relay publishes it at least once and then sets sent_at; it may be deleted after expires_at. A row without sent_at is never deleted by its age.';
+
+-- Whoever queues for an ordering key locks the row of its number until the end of the transaction, so that positions
+-- of one ordering key are in the order of the commits. At most 1,048,576 rows, shared by all ordering keys.
+CREATE TABLE idempotency_outbox_turns (
+    turn integer NOT NULL PRIMARY KEY
+) ENGINE = InnoDB
+COMMENT 'Locks of idempotency_outbox, by the number that an ordering key has. Rows may be deleted at any time.';

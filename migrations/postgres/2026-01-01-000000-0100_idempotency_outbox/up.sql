@@ -50,7 +50,7 @@ $$;
 COMMENT ON TABLE idempotency_outbox IS
 'One row per message to another system, written by idem-runtime in the transaction of its operation. A relay publishes it at least once and then sets sent_at; it may be deleted after expires_at. A row without sent_at is never deleted by its age. Dead ones: SELECT message_id, topic, attempts, last_error FROM idempotency_outbox WHERE dead_at IS NOT NULL ORDER BY position.';
 COMMENT ON COLUMN idempotency_outbox.position IS
-'The order. Within one ordering key it is the order of the commits.';
+'The order. Within one ordering key it is the order of the commits. A dead message that is sent after all gets a new one.';
 COMMENT ON COLUMN idempotency_outbox.message_id IS
 'What receivers know duplicates by. Derived from scope, key, topic and place, and sent along with the message.';
 COMMENT ON COLUMN idempotency_outbox.scope IS
@@ -74,12 +74,12 @@ COMMENT ON COLUMN idempotency_outbox.available_at IS
 COMMENT ON COLUMN idempotency_outbox.owner IS
 'Fencing token of the relay that has it. NULL: nobody.';
 COMMENT ON COLUMN idempotency_outbox.attempts IS
-'How often a relay has taken it.';
+'How often it was tried: attempts that have come to an end, also the one that succeeded.';
 COMMENT ON COLUMN idempotency_outbox.last_error IS
 'Why the last attempt failed.';
 COMMENT ON COLUMN idempotency_outbox.sent_at IS
 'When the other side had it.';
 COMMENT ON COLUMN idempotency_outbox.dead_at IS
-'When it was given up. To have it sent after all: idem_runtime::outbox::requeue.';
+'When it was given up. To have it sent after all, behind what is queued in its order: idem_runtime::outbox::requeue.';
 COMMENT ON COLUMN idempotency_outbox.expires_at IS
 'Until when the row of a sent message is kept.';

@@ -7,7 +7,8 @@ CREATE TABLE idempotency_outbox (
     --
     -- The columns compare text byte for byte. Times are text in UTC, 'YYYY-MM-DD HH:MM:SS.SSS'.
 
-    -- The order. AUTOINCREMENT: no number comes twice, also when the last rows are gone.
+    -- The order. AUTOINCREMENT: no number comes twice, also when the last rows are gone. A dead message that
+    -- is sent after all gets a new one.
     position     INTEGER PRIMARY KEY AUTOINCREMENT,
     -- What receivers know duplicates by. Derived from scope, key, topic and place, and sent along.
     message_id   BLOB    NOT NULL UNIQUE,
@@ -30,13 +31,14 @@ CREATE TABLE idempotency_outbox (
     available_at TEXT    NOT NULL,
     -- Fencing token of the relay that has it. NULL: nobody.
     owner        BLOB,
-    -- How often a relay has taken it.
+    -- How often it was tried: attempts that have come to an end, also the one that succeeded.
     attempts     INTEGER NOT NULL DEFAULT 0,
     -- Why the last attempt failed.
     last_error   TEXT,
     -- When the other side had it.
     sent_at      TEXT,
-    -- When it was given up.
+    -- When it was given up. To have it sent after all, behind what is queued in its order:
+    -- idem_runtime::outbox::requeue.
     dead_at      TEXT,
     -- Until when the row of a sent message is kept.
     expires_at   TEXT

@@ -57,6 +57,44 @@ pub enum Defect {
     DoubtTakenForDone,
     /// A released claim is not taken over.
     ReleasedIsNobodys,
+
+    // The outbox
+    /// A message is queued on another connection than that of its transaction.
+    QueuedByItself,
+    /// A message that did not arrive is marked as sent.
+    FailureTakenForSent,
+    /// A message whose id is in the table is taken for queued.
+    ConflictTakenForDone,
+    /// The pruner deletes messages by their age, sent or not.
+    PrunerDeletesUnsent,
+    /// The pruner deletes dead messages.
+    PrunerDeletesDead,
+    /// What is behind a dead message waits for it.
+    DeadHoldsUp,
+    /// What a relay has taken is its own until it says otherwise.
+    ClaimsNeverRunOut,
+    /// The place in an id counts what the run has queued, in whatever step.
+    PlaceInTheRun,
+    /// Each publishing makes an id of its own.
+    IdOfThePublishing,
+    /// The table takes an id twice.
+    IdNotUnique,
+    /// Who queues does not lock the order.
+    NoOrderLock,
+    /// What is put off is passed by, and what is behind it taken.
+    ClosedIsPassedBy,
+    /// What is behind a message that failed is published.
+    GoesOnBehindFailure,
+    /// What is due is taken, whatever is before it.
+    NotThroughTheHead,
+    /// A head that was due when it was seen is taken.
+    HeadTakenAsSeen,
+    /// Who requeues does not lock the order.
+    RequeuedUnlocked,
+    /// A relay has one token for all that it takes.
+    TokenOfTheRelay,
+    /// A mark does not prove its owner.
+    MarkedUnproved,
 }
 
 impl Defect {
@@ -93,10 +131,32 @@ impl Defect {
         Self::ReleasedIsNobodys,
     ];
 
+    /// Those of the outbox.
+    pub const OUTBOX: &'static [Self] = &[
+        Self::QueuedByItself,
+        Self::FailureTakenForSent,
+        Self::ConflictTakenForDone,
+        Self::PrunerDeletesUnsent,
+        Self::PrunerDeletesDead,
+        Self::DeadHoldsUp,
+        Self::ClaimsNeverRunOut,
+        Self::PlaceInTheRun,
+        Self::IdOfThePublishing,
+        Self::IdNotUnique,
+        Self::NoOrderLock,
+        Self::ClosedIsPassedBy,
+        Self::GoesOnBehindFailure,
+        Self::NotThroughTheHead,
+        Self::HeadTakenAsSeen,
+        Self::RequeuedUnlocked,
+        Self::TokenOfTheRelay,
+        Self::MarkedUnproved,
+    ];
+
     /// The property that must not hold with it.
     #[must_use]
     pub fn caught_by(self) -> &'static str {
-        use crate::{lease, transaction};
+        use crate::{lease, outbox, transaction};
         match self {
             Self::RecordOutsideTransaction => transaction::NO_EFFECT_WITHOUT_RECORD,
             Self::NoLockNoKey | Self::LookBeforeLock => transaction::NO_SECOND_EFFECT,
@@ -118,6 +178,21 @@ impl Defect {
             Self::ForgottenThoughCalled => lease::ONE_KEY_ONE_BODY,
             Self::DoubtTakenForDone => lease::NO_ANSWER_WITHOUT_EFFECT,
             Self::ReleasedIsNobodys => lease::NOT_BLOCKED,
+            Self::QueuedByItself => outbox::NONE_WITHOUT_COMMIT,
+            Self::FailureTakenForSent => outbox::SENT_HAS_ARRIVED,
+            Self::ConflictTakenForDone => outbox::NONE_LOST,
+            Self::PrunerDeletesUnsent | Self::PrunerDeletesDead => outbox::NONE_PRUNED_UNSENT,
+            Self::DeadHoldsUp | Self::ClaimsNeverRunOut => outbox::NONE_WAITS_FOR_EVER,
+            Self::PlaceInTheRun | Self::IdOfThePublishing => outbox::ONE_ID,
+            Self::IdNotUnique => outbox::OWN_IDS,
+            Self::NoOrderLock | Self::ClosedIsPassedBy | Self::GoesOnBehindFailure => {
+                outbox::IN_ORDER
+            }
+            Self::NotThroughTheHead
+            | Self::HeadTakenAsSeen
+            | Self::RequeuedUnlocked
+            | Self::TokenOfTheRelay => outbox::ONE_HOLDER,
+            Self::MarkedUnproved => outbox::LATE_MARKS_NOTHING,
         }
     }
 }

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use idem_model::{lease, transaction};
+use idem_model::{lease, outbox, transaction};
 
 fn snake(camel: &str) -> String {
     let mut snake = String::new();
@@ -21,8 +21,8 @@ fn snake(camel: &str) -> String {
 #[test]
 fn actions_and_functions_have_the_same_names() {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../idem-runtime/src");
-    let actions = transaction::Act::CODE.iter().chain(lease::Act::CODE);
-    for (action, function, file) in actions {
+    let actions = [transaction::Act::CODE, lease::Act::CODE, outbox::Act::CODE];
+    for (action, function, file) in actions.into_iter().flatten() {
         assert_eq!(&snake(action), function);
         let text = fs::read_to_string(sources.join(file)).expect(file);
         let is_there = [format!("fn {function}("), format!("fn {function}<")]

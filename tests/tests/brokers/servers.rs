@@ -23,16 +23,19 @@ pub(crate) fn amqp_url() -> String {
 
 /// A channel of a RabbitMQ, as soon as there is one.
 pub(crate) async fn channel(url: &str) -> lapin::Channel {
+    let mut last = None;
     let connect = async {
         loop {
             let properties = ConnectionProperties::default();
             match Connection::connect(url, properties).await {
                 Ok(connection) => return connection,
-                Err(_) => sleep(Duration::from_millis(100)).await,
+                Err(error) => last = Some(error),
             }
+            sleep(Duration::from_millis(100)).await;
         }
     };
-    let connection = timeout(PATIENCE, connect).await.expect("RabbitMQ answers");
+    let connected = timeout(PATIENCE, connect).await;
+    let connection = connected.unwrap_or_else(|_| panic!("RabbitMQ does not answer: {last:?}"));
     connection.create_channel().await.expect("a channel")
 }
 

@@ -155,6 +155,19 @@ async fn a_status_counts_although_its_body_does_not_come() {
     assert!(start.elapsed() < Duration::from_secs(3));
 }
 
+/// The rest of an answer is read within the time of the attempt, or not at all.
+#[tokio::test]
+async fn the_body_of_an_answer_takes_no_longer_than_the_attempt_may() {
+    let half = "HTTP/1.1 503 Busy\r\ncontent-length: 100\r\n\r\nhalf";
+    let hook = Hook::start(Reaction::Answer(half.into())).await;
+    let publisher = publisher(&hook).timeout(Duration::from_millis(200));
+    let start = Instant::now();
+    let error = temporary(&publisher, &plain("orders")).await;
+    let took = start.elapsed();
+    assert!(took < Duration::from_millis(900), "{took:?}");
+    assert!(chain(&error).contains("503"), "{}", chain(&error));
+}
+
 #[tokio::test]
 async fn a_connection_that_breaks_is_no_answer() {
     let hook = Hook::start(Reaction::Reset).await;

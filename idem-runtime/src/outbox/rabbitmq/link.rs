@@ -1,8 +1,8 @@
 //! The one connection to a RabbitMQ: made when it is wanted, and made anew when it is lost. Publishes
 //! nothing.
 
+use std::cell::RefCell;
 use std::io;
-use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use lapin::{AsyncTcpStream, Connection, ConnectionProperties, Error};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
-use tracing::dispatcher::{self, Dispatch};
+use tracing::dispatcher::{self, DefaultGuard, Dispatch};
 
 /// How long an attempt to connect may take. A broker that is starting takes connections that it answers
 /// late.
@@ -24,6 +24,12 @@ const MOST_LEFT: usize = 4;
 
 /// In seconds, unless the URL says something else: one that is gone without a word is noticed after two.
 const HEARTBEAT: u16 = 10;
+
+thread_local! {
+    /// Of the thread that the client has for a connection, and ends with it. There it logs what it reads, whole
+    /// messages included, which may hold somebody's secrets.
+    static SILENCE: RefCell<Option<DefaultGuard>> = const { RefCell::new(None) };
+}
 
 pub(super) struct Link {
     uri: AMQPUri,
@@ -87,9 +93,9 @@ impl Link {
 async fn connect(uri: AMQPUri, line: Arc<()>) -> Result<Connection, Error> {
     let reach = async move |uri: AMQPUri, runtime| {
         let _line = &line;
-        // We are on the thread that the client has for this connection, and that it ends with. There it logs what it
-        // reads, whole messages included, which may hold somebody's secrets.
-        mem::forget(dispatcher::set_default(&Dispatch::none()));
+        SILENCE.with_borrow_mut(|silence| {
+            silence.get_or_insert_with(|| dispatcher::set_default(&Dispatch::none()));
+        });
         let is_secret = uri.scheme == AMQPScheme::AMQPS;
         let stream = uri.connect_with_config_async(TLSConfig::default(), &runtime);
         let stream = timeout(PATIENCE, stream).await.map_err(io::Error::from)??;

@@ -11,10 +11,13 @@ use crate::outbox::Publisher;
 use crate::pool::ConnectionPool;
 use crate::store::Backend;
 
-/// Payloads that a relay has in memory, together; one message may be larger.
+/// Payloads and headers that a relay has in memory, together; one message may be larger.
 pub(super) const BYTES: u32 = 16 * 1024 * 1024;
 
 pub(super) const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// As much of `claim_for` is kept for writing down, at most.
+const LONGEST_WRITING: Duration = Duration::from_secs(5);
 
 /// The largest batch.
 const MOST_AT_ONCE: u32 = 10_000;
@@ -33,9 +36,10 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Messages of one ordering key that are taken at once: as many others have room beside them.
-    pub(super) fn in_order(self) -> u32 {
-        self.batch.div_ceil(4)
+    /// How long publishing may go on; what is left of `claim_for` is for writing down what became of it. Who
+    /// takes the message next would count from what is written.
+    pub(super) fn publish_for(self) -> Duration {
+        self.claim_for - (self.claim_for / 5).min(LONGEST_WRITING)
     }
 
     /// How long a message is put off after this attempt: twice as long each time, between half of it and
@@ -99,7 +103,8 @@ impl<C: Backend, P: Publisher> RelayBuilder<C, P> {
         }
     }
 
-    /// How many messages are taken at once, and at most in memory: 100; 10,000 at most.
+    /// How many messages are taken at once, and at most in memory: 100; 10,000 at most. While the database
+    /// does not hand out so many in time, they are fewer.
     pub fn batch(mut self, messages: u32) -> Self {
         self.settings.batch = messages;
         self
@@ -119,15 +124,16 @@ impl<C: Backend, P: Publisher> RelayBuilder<C, P> {
     }
 
     /// How long a message that was taken is left to its relay: a minute. One that has not been published
-    /// by then is taken anew, by whatever relay.
+    /// by then is taken anew, by whatever relay. A publisher is dropped a little before, five seconds at most,
+    /// so that there is time to write down that it has failed.
     pub fn claim_for(mut self, length: Duration) -> Self {
         self.settings.claim_for = length;
         self
     }
 
     /// After how many attempts a message is given up: 200. With the default pauses that is after a day or so,
-    /// so that a broker may be away for a night. An attempt is counted when the message is taken: a relay that
-    /// dies with it has used one up.
+    /// so that a broker may be away for a night. An attempt is counted when it has come to an end: what a relay
+    /// had in hand when it died has used none up, and a message that every relay dies of is never given up.
     pub fn max_attempts(mut self, attempts: u32) -> Self {
         self.settings.max_attempts = attempts;
         self

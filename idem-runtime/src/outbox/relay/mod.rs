@@ -5,6 +5,7 @@
 
 mod builder;
 mod chores;
+mod claims;
 mod marks;
 mod publish;
 mod wake;
@@ -14,11 +15,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use diesel::QueryResult;
 use futures_util::future::join;
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, sleep, timeout};
-use uuid::Uuid;
+use tokio::time::{sleep, timeout};
 
 pub use builder::{RelayBuildError, RelayBuilder};
 
@@ -26,9 +25,10 @@ use super::Publisher;
 use crate::operation::Chain;
 use crate::pool::{ConnectionPool, LendError, Loan};
 use crate::store::Backend;
-use crate::store::outbox::{self, Bounds, Reached, Taken, TakenRow};
+use crate::store::outbox::{self, Reached};
 use crate::workers::{Worker, spread};
-use builder::{BYTES, Settings};
+use builder::Settings;
+use claims::Claims;
 
 /// How long the pool has to lend a connection.
 const LENDING: Duration = Duration::from_secs(10);
@@ -114,14 +114,6 @@ impl Round {
     }
 }
 
-/// What a relay has in hand: messages, and until when they are its own.
-struct Hand {
-    taken: Taken,
-    /// By our clock, counted from before the question was sent.
-    until: Instant,
-    rows: Vec<TakenRow>,
-}
-
 impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
     /// A relay over this pool, to this publisher.
     pub fn builder(pool: impl ConnectionPool<C>, publisher: P) -> RelayBuilder<C, P> {
@@ -173,8 +165,9 @@ impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
 
     async fn take_turns(&self, woken: &Notify, mut stopped: watch::Receiver<bool>) {
         let mut round = Round::new();
+        let mut claims = Claims::new(self.settings);
         while !*stopped.borrow() {
-            let pause = match self.turn(&mut round, &stopped).await {
+            let pause = match self.turn(&mut round, &mut claims, &stopped).await {
                 Ok(None) => continue,
                 Ok(Some(pause)) => pause,
                 Err(error) => {
@@ -200,12 +193,14 @@ impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
     async fn turn(
         &self,
         round: &mut Round,
+        claims: &mut Claims,
         stopped: &watch::Receiver<bool>,
     ) -> Result<Option<Duration>, RelayError> {
         let mut connection = self.lend().await?;
+        claims.give_back(&mut **connection).await?;
         // Whoever would write has to wait for others, and they for him.
         if !C::ONE_WRITER || outbox::due(&mut **connection).await?.0 {
-            let (hand, reached) = self.take(&mut connection, &round.reached).await?;
+            let (hand, reached) = claims.take(&mut **connection, &round.reached).await?;
             let is_over = round.goes_on(hand.rows.is_empty(), reached);
             if !hand.rows.is_empty() {
                 drop(connection);
@@ -218,31 +213,13 @@ impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
         }
         let (_, next) = outbox::due(&mut **connection).await?;
         let next = next.map(|next| u64::try_from(next).unwrap_or_default());
-        let poll = spread(self.settings.poll);
+        let mut poll = spread(self.settings.poll);
+        if claims.are_unanswered() {
+            poll = poll.min(PAUSE);
+        }
         // Not before it is due: the numbers are whole milliseconds.
         let pause = next.map_or(poll, |next| poll.min(Duration::from_millis(next + 1)));
         Ok(Some(pause))
-    }
-
-    async fn take(
-        &self,
-        connection: &mut Loan<C>,
-        reached: &Reached,
-    ) -> QueryResult<(Hand, Option<Reached>)> {
-        let taken = Taken {
-            owner: Uuid::new_v4(),
-            length: self.settings.claim_for,
-        };
-        let until = Instant::now() + taken.length;
-        let bounds = Bounds {
-            messages: self.settings.batch,
-            in_order: self.settings.in_order(),
-            bytes: BYTES,
-        };
-        let connection = &mut ***connection;
-        let heads = outbox::look(connection, reached, bounds).await?;
-        let rows = outbox::take(connection, &taken, bounds, &heads).await?;
-        Ok((Hand { taken, until, rows }, heads.reached))
     }
 
     async fn lend(&self) -> Result<Loan<C>, RelayError> {

@@ -12,8 +12,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
+use super::OutboxRelay;
+use super::claims::Hand;
 use super::marks::{Mark, mark};
-use super::{Hand, OutboxRelay};
 use crate::outbox::{OutboxMessage, PublishError, Publisher};
 use crate::store::Backend;
 use crate::store::outbox::TakenRow;
@@ -30,7 +31,12 @@ pub(super) async fn publish<C: Backend, P: Publisher>(
     hand: Hand,
     stopped: &watch::Receiver<bool>,
 ) {
-    let Hand { taken, until, rows } = hand;
+    let Hand {
+        taken,
+        until,
+        publish_until,
+        rows,
+    } = hand;
     let (marks, marked) = mpsc::unbounded_channel();
     let publishing = async {
         let tell = |mark| {
@@ -39,7 +45,8 @@ pub(super) async fn publish<C: Backend, P: Publisher>(
         };
         let publisher = &relay.publisher;
         let runs = stream::iter(runs(rows));
-        let run = |run| async move { publish_run(publisher, run, until, stopped, &tell).await };
+        let run =
+            |run| async move { publish_run(publisher, run, publish_until, stopped, &tell).await };
         runs.for_each_concurrent(relay.settings.concurrency, run)
             .await;
         drop(marks);
@@ -127,7 +134,7 @@ fn read(row: TakenRow) -> Result<OutboxMessage, serde_json::Error> {
         ordering_key: row.ordering_key,
         content_type: row.content_type,
         payload: row.payload.into(),
-        attempt: u32::try_from(row.attempts).unwrap_or(u32::MAX),
+        attempt: u32::try_from(row.attempts + 1).unwrap_or(u32::MAX),
         age: Duration::from_millis(u64::try_from(row.age).unwrap_or_default()),
     })
 }

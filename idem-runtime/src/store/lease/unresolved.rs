@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{Leases, RELEASED, RERUN, changed, ended, recorded};
 use crate::policy::Unresolved;
 use crate::response::StoredResponse;
-use crate::store::change::{self, Change};
+use crate::store::change::{self, Change, Table};
 use crate::store::statement::{Piece, Statement, UnresolvedQuery, statement};
 
 /// A row whose lease has run out.
@@ -79,7 +79,7 @@ pub(crate) async fn due<C: Leases>(
         Piece::milliseconds(LONGEST_PAUSE),
         " END",
     ];
-    let ids = statement![
+    let rows = statement![
         "SELECT id FROM idempotency_keys WHERE status IS NULL AND lease_expires_at <= ",
         Piece::Now,
         " AND coalesce(next_attempt_at <= ",
@@ -90,15 +90,21 @@ pub(crate) async fn due<C: Leases>(
         Piece::Number(limit.into()),
         Piece::SkipLocked,
     ];
-    if C::ONE_WRITER && C::unresolved(connection, seek(&ids)).await?.is_empty() {
+    if C::ONE_WRITER && C::unresolved(connection, seek(&rows)).await?.is_empty() {
         return Ok(Vec::new());
     }
     let due = statement![
         "UPDATE idempotency_keys SET attempts = coalesce(attempts, 0) + 1, next_attempt_at = ",
         Piece::Later(pause),
     ];
-    let change = Change { ids, change: due };
-    change::change_unresolved(connection, change, unresolved_columns()).await
+    let change = Change {
+        table: Table::Keys,
+        rows,
+        change: due,
+    };
+    let ask =
+        async |connection: &mut C, query| C::unresolved(connection, UnresolvedQuery(query)).await;
+    change::change_and_ask(connection, change, unresolved_columns(), ask).await
 }
 
 /// The unresolved operations, the longest unresolved first.

@@ -9,7 +9,8 @@ use diesel_async::{AsyncMysqlConnection, MysqlCancelToken, RunQueryDsl, SimpleAs
 use super::{DeleteExpired, transaction};
 use crate::store::lease::{Leases, Pending, State, UnresolvedRow};
 use crate::store::statement::{
-    Dialect, IdsQuery, StateQuery, Statement, StepsQuery, UnresolvedQuery,
+    Dialect, IdsQuery, Numbers, PositionsQuery, StateQuery, Statement, StepsQuery, UnresolvedQuery,
+    list,
 };
 use crate::store::{CommitError, Store};
 use crate::transaction::server::{OPENING, answered};
@@ -33,15 +34,14 @@ impl Dialect for Mysql {
     const BYTES_OF_ID: (&'static str, &'static str) = ("", "");
     const ONE_OF: (&'static str, &'static str) = (" IN (SELECT * FROM (", ") AS chosen)");
     const STARTED: &'static str = "utc_timestamp(6)";
-    const NUMBERS: (&'static str, &'static str) = (
-        "SELECT value FROM json_table(",
-        ", '$[*]' COLUMNS (value bigint PATH '$')) AS numbers",
-    );
+    /// The INSERT fails, by itself.
+    const UNLESS_THERE: (&'static str, &'static str) = ("/* unless there: ", " */");
     /// Nobody is told here.
     const WAKE: (&'static str, &'static str) = ("", "");
     const KEY: &'static str = "`key`";
     const WIDE: (&'static str, &'static str) = ("CAST(", " AS signed)");
     const JOINED: (&'static str, &'static str, &'static str) = ("concat(", ", ", ")");
+    const SIZE: (&'static str, &'static str) = ("octet_length(", ")");
     const SKIP_LOCKED: &'static str = " FOR UPDATE SKIP LOCKED";
 
     fn bind_bytes<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b [u8]) -> QueryResult<()> {
@@ -54,6 +54,17 @@ impl Dialect for Mysql {
 
     fn bind_number<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b i64) -> QueryResult<()> {
         out.push_bind_param::<BigInt, i64>(value)
+    }
+
+    fn among<'b>(out: &mut AstPass<'_, 'b, Self>, numbers: &'b Numbers) -> QueryResult<()> {
+        if numbers.each.is_empty() {
+            out.push_sql(" IN (NULL)");
+            return Ok(());
+        }
+        out.push_sql(" IN (");
+        list(&numbers.each, out, Self::bind_number)?;
+        out.push_sql(")");
+        Ok(())
     }
 }
 
@@ -125,6 +136,7 @@ impl Leases for AsyncMysqlConnection {
 
     questions! {
         ids(IdsQuery) -> Vec<u8>;
+        positions(PositionsQuery) -> i64;
         steps(StepsQuery) -> Option<String>;
         states(StateQuery) -> State;
         unresolved(UnresolvedQuery) -> UnresolvedRow;

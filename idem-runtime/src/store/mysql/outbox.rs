@@ -3,12 +3,15 @@
 use diesel::QueryResult;
 use diesel::result::{DatabaseErrorKind, Error};
 use diesel_async::{AsyncMysqlConnection, RunQueryDsl};
+use uuid::Uuid;
 
 use super::lease::{asked, questions};
+use crate::store::lease::Leases;
 use crate::store::outbox::{DeadRow, Queue, TakenRow};
 use crate::store::statement::{
-    BacklogQuery, DeadQuery, DueQuery, LookQuery, Statement, TakenQuery,
+    BacklogQuery, DeadQuery, DueQuery, LookQuery, Piece, Statement, TakenQuery, statement,
 };
+use crate::store::{CommitError, Store};
 use crate::transaction::mysql as transaction;
 
 impl Queue for AsyncMysqlConnection {
@@ -16,14 +19,40 @@ impl Queue for AsyncMysqlConnection {
 
     async fn queue(
         connection: &mut Self,
-        _lock: Option<i64>,
+        lock: Option<i64>,
         insert: Statement,
     ) -> QueryResult<usize> {
         transaction::inside(connection)?;
+        take_turns(connection, lock).await?;
         match insert.execute(connection).await {
             Err(Error::DatabaseError(DatabaseErrorKind::UniqueViolation, _)) => Ok(0),
             inserted => inserted,
         }
+    }
+
+    /// It is written anew, because a row gets its number when it is inserted. The old row makes room for it.
+    async fn requeue(connection: &mut Self, lock: Option<i64>, id: Uuid) -> QueryResult<usize> {
+        let is_inside = transaction::inside(connection).is_ok();
+        if !is_inside {
+            Store::begin(connection, None).await?;
+        }
+        take_turns(connection, lock).await?;
+        let requeue = statement![
+            "REPLACE INTO idempotency_outbox (message_id, scope, `key`, topic, ordering_key, headers, \
+             content_type, payload, enqueued_at, last_error, available_at) \
+             SELECT message_id, scope, `key`, topic, ordering_key, headers, content_type, payload, \
+             enqueued_at, last_error, ",
+            Piece::Now,
+            " FROM idempotency_outbox WHERE dead_at IS NOT NULL AND message_id = ",
+            id,
+        ];
+        let rows = <Self as Leases>::execute(connection, requeue).await?;
+        if !is_inside {
+            Store::commit(connection)
+                .await
+                .map_err(CommitError::into_source)?;
+        }
+        Ok(rows)
     }
 
     questions! {
@@ -38,3 +67,20 @@ impl Queue for AsyncMysqlConnection {
         Ok(())
     }
 }
+
+/// Whoever queues for an ordering key waits here for the end of the transaction that did so before. A lock on a
+/// row ends with its transaction, whoever ends that; a named lock would not.
+async fn take_turns(connection: &mut AsyncMysqlConnection, lock: Option<i64>) -> QueryResult<()> {
+    let Some(number) = lock else {
+        return Ok(());
+    };
+    let turn = statement![
+        "INSERT INTO idempotency_outbox_turns (turn) VALUES (",
+        Piece::Number(number.rem_euclid(TURNS)),
+        ") ON DUPLICATE KEY UPDATE turn = turn",
+    ];
+    turn.execute(connection).await.map(drop)
+}
+
+/// How many rows there are for ordering keys to share, at most: two keys that meet wait for each other.
+const TURNS: i64 = 1 << 20;

@@ -5,7 +5,7 @@ use diesel::QueryResult;
 use diesel_async::AsyncMysqlConnection;
 
 use crate::defects::{Defect, is_seeded};
-use crate::store::change::{self, Change};
+use crate::store::change::{self, Change, Table};
 use crate::store::prune::{Pruned, Reached};
 use crate::store::statement::{Piece, statement};
 
@@ -15,7 +15,7 @@ pub(super) async fn prune(
     _: Option<Reached>,
     limit: u32,
 ) -> QueryResult<Pruned> {
-    let ids = statement![
+    let rows = statement![
         "SELECT id FROM idempotency_keys WHERE status IS NOT NULL AND expires_at <= ",
         Piece::Now,
         match is_seeded(Defect::PrunerDeletesPending) {
@@ -27,7 +27,8 @@ pub(super) async fn prune(
         Piece::SkipLocked,
     ];
     let change = Change {
-        ids,
+        table: Table::Keys,
+        rows,
         change: statement!["DELETE FROM idempotency_keys"],
     };
     let count = change::change(connection, change).await?;

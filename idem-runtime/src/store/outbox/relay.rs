@@ -8,6 +8,7 @@ use diesel::QueryResult;
 use uuid::Uuid;
 
 use super::{Queue, TakenRow};
+use crate::store::change::{self, Change, Table};
 use crate::store::statement::{
     BacklogQuery, DueQuery, LookQuery, Piece, Statement, TakenQuery, statement,
 };
@@ -15,13 +16,16 @@ use crate::store::statement::{
 /// Ordering keys that are looked at in one go, for each message that may be taken.
 const LOOKED_AT: u32 = 4;
 
+/// Ordering keys that are looked at in one go at all: MySQL and MariaDB end a recursion behind a thousand.
+const MOST_LOOKED_AT: u32 = 900;
+
 /// How much a relay takes at once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     pub(crate) messages: u32,
     /// Of one ordering key.
     pub(crate) in_order: u32,
-    /// Payloads together; one message may be larger.
+    /// Payloads and headers together; one message may be larger.
     pub(crate) bytes: u32,
 }
 
@@ -54,7 +58,10 @@ pub(crate) async fn look<C: Queue>(
     Reached(reached): &Reached,
     bounds: Bounds,
 ) -> QueryResult<Heads> {
-    let few = bounds.messages.saturating_mul(LOOKED_AT);
+    let few = bounds
+        .messages
+        .saturating_mul(LOOKED_AT)
+        .min(MOST_LOOKED_AT);
     let look = statement![
         "WITH RECURSIVE keys (ordering_key, number) AS (\
          SELECT min(ordering_key), 1 FROM idempotency_outbox WHERE sent_at IS NULL \
@@ -112,7 +119,7 @@ pub(crate) async fn take<C: Queue>(
     ];
     let heads = statement![
         "SELECT position, ordering_key FROM idempotency_outbox WHERE position",
-        Piece::OneOf(statement![Piece::numbers(&seen.positions)]),
+        Piece::among(&seen.positions),
         " AND sent_at IS NULL AND dead_at IS NULL AND available_at <= ",
         Piece::Now,
         Piece::SkipLocked,
@@ -123,14 +130,16 @@ pub(crate) async fn take<C: Queue>(
          AND few.sent_at IS NULL AND few.dead_at IS NULL ORDER BY few.position LIMIT ",
         Piece::Number(bounds.in_order.into()),
     ];
-    let first_closed = statement![
-        "SELECT min(closed.position) FROM idempotency_outbox AS closed \
-         WHERE closed.ordering_key = streams.ordering_key AND closed.position > streams.head \
-         AND closed.position <= streams.newest AND closed.sent_at IS NULL \
-         AND closed.dead_at IS NULL AND closed.available_at > ",
+    // What was chosen is as the statement found it; a late relay may have put off one of them since. What is
+    // behind that one must not be taken without it.
+    let free = statement![
+        "SELECT position FROM idempotency_outbox WHERE position",
+        Piece::OneOf(statement!["SELECT position FROM chosen"]),
+        " AND sent_at IS NULL AND dead_at IS NULL AND available_at <= ",
         Piece::Now,
+        Piece::SkipLocked,
     ];
-    let take = statement![
+    let whole = statement![
         "WITH loose AS (",
         loose,
         "), heads AS (",
@@ -138,35 +147,50 @@ pub(crate) async fn take<C: Queue>(
         "), streams AS (SELECT ordering_key, position AS head, (SELECT max(position) FROM (",
         few,
         ") AS fewer) AS newest FROM heads), \
-         runs AS (SELECT ordering_key, head, coalesce((",
-        first_closed,
-        "), newest + 1) AS behind FROM streams), \
-         candidates AS (SELECT position, length(payload) AS size FROM idempotency_outbox \
-         WHERE position IN (SELECT position FROM loose) \
-         UNION SELECT message.position, length(message.payload) FROM runs \
-         JOIN idempotency_outbox AS message ON message.ordering_key = runs.ordering_key \
-         AND message.position >= runs.head AND message.position < runs.behind \
+         candidates AS (SELECT position, ordering_key, length(payload) + ",
+        Piece::Size("headers"),
+        " AS size FROM idempotency_outbox WHERE position IN (SELECT position FROM loose) \
+         UNION SELECT message.position, message.ordering_key, length(message.payload) + ",
+        Piece::Size("message.headers"),
+        " FROM streams \
+         JOIN idempotency_outbox AS message ON message.ordering_key = streams.ordering_key \
+         AND message.position >= streams.head AND message.position <= streams.newest \
          AND message.sent_at IS NULL AND message.dead_at IS NULL), \
-         chosen AS (SELECT position FROM \
-         (SELECT position, sum(size) OVER (ORDER BY position) - size AS ahead FROM candidates \
+         chosen AS (SELECT position, ordering_key FROM \
+         (SELECT position, ordering_key, sum(size) OVER (ORDER BY position) - size AS ahead FROM candidates \
          ORDER BY position LIMIT ",
         Piece::Number(bounds.messages.into()),
         ") AS sized WHERE ahead < ",
         Piece::Number(bounds.bytes.into()),
-        ") UPDATE idempotency_outbox SET attempts = attempts + 1, owner = ",
+        "), free AS (",
+        free,
+        "), marked AS (SELECT chosen.position, chosen.ordering_key, free.position AS freed, \
+         sum(CASE WHEN free.position IS NULL THEN 1 ELSE 0 END) OVER \
+         (PARTITION BY chosen.ordering_key ORDER BY chosen.position) AS gaps \
+         FROM chosen LEFT JOIN free ON free.position = chosen.position) \
+         SELECT position FROM marked WHERE freed IS NOT NULL AND (ordering_key IS NULL OR gaps = 0)",
+    ];
+    let take = statement![
+        "UPDATE idempotency_outbox SET owner = ",
         taken.owner,
         ", available_at = ",
         Piece::later(taken.length),
-        " WHERE position",
-        Piece::OneOf(statement!["SELECT position FROM chosen"]),
-        " AND sent_at IS NULL AND dead_at IS NULL AND available_at <= ",
-        Piece::Now,
-        " RETURNING position, ",
+    ];
+    let columns = statement![
+        "position, ",
         Piece::BytesOfId("message_id"),
-        ", topic, ordering_key, headers, content_type, payload, CAST(attempts AS bigint), ",
+        ", topic, ordering_key, headers, content_type, payload, ",
+        Piece::Wide("attempts"),
+        ", ",
         Piece::Since("enqueued_at"),
     ];
-    let mut rows = C::take(connection, TakenQuery(take)).await?;
+    let change = Change {
+        table: Table::Outbox,
+        rows: whole,
+        change: take,
+    };
+    let ask = async |connection: &mut C, query| C::take(connection, TakenQuery(query)).await;
+    let mut rows = change::change_and_ask(connection, change, columns, ask).await?;
     rows.sort_by_key(|row| row.position);
     Ok(rows)
 }
@@ -204,7 +228,7 @@ fn of(taken: &Taken, positions: &[i64]) -> Statement {
         " WHERE owner = ",
         taken.owner,
         " AND position",
-        Piece::OneOf(statement![Piece::numbers(positions)]),
+        Piece::among(positions),
     ]
 }
 
@@ -216,7 +240,8 @@ pub(crate) async fn sent<C: Queue>(
     retain: Duration,
 ) -> QueryResult<usize> {
     let sent = statement![
-        "UPDATE idempotency_outbox SET owner = NULL, last_error = NULL, sent_at = ",
+        "UPDATE idempotency_outbox SET owner = NULL, attempts = attempts + 1, last_error = NULL, \
+         sent_at = ",
         Piece::Now,
         ", expires_at = ",
         Piece::later(retain),
@@ -234,7 +259,7 @@ pub(crate) async fn put_off<C: Queue>(
     pause: Duration,
 ) -> QueryResult<usize> {
     let put_off = statement![
-        "UPDATE idempotency_outbox SET owner = NULL, last_error = ",
+        "UPDATE idempotency_outbox SET owner = NULL, attempts = attempts + 1, last_error = ",
         Piece::Text(error.into()),
         ", available_at = ",
         Piece::later(pause),
@@ -251,7 +276,7 @@ pub(crate) async fn give_up<C: Queue>(
     error: &str,
 ) -> QueryResult<usize> {
     let give_up = statement![
-        "UPDATE idempotency_outbox SET owner = NULL, last_error = ",
+        "UPDATE idempotency_outbox SET owner = NULL, attempts = attempts + 1, last_error = ",
         Piece::Text(error.into()),
         ", dead_at = ",
         Piece::Now,
@@ -267,9 +292,37 @@ pub(crate) async fn give_back<C: Queue>(
     positions: &[i64],
 ) -> QueryResult<usize> {
     let give_back = statement![
-        "UPDATE idempotency_outbox SET owner = NULL, attempts = attempts - 1, available_at = ",
+        "UPDATE idempotency_outbox SET owner = NULL, available_at = ",
         Piece::Now,
         of(taken, positions),
+    ];
+    C::execute(connection, statement![Piece::Wake(give_back)]).await
+}
+
+/// All that this claim has taken and that is still its own: nobody has learned what that is.
+pub(crate) async fn give_back_all<C: Queue>(connection: &mut C, owner: Uuid) -> QueryResult<usize> {
+    let held = |order| {
+        statement![
+            "SELECT position FROM idempotency_outbox WHERE sent_at IS NULL AND dead_at IS NULL AND ",
+            Piece::Sql(order),
+            " AND available_at > ",
+            Piece::Started,
+            " AND owner = ",
+            owner,
+        ]
+    };
+    let all = statement![
+        held("ordering_key IS NULL"),
+        " UNION ALL ",
+        held("ordering_key IS NOT NULL"),
+    ];
+    let give_back = statement![
+        "UPDATE idempotency_outbox SET owner = NULL, available_at = ",
+        Piece::Now,
+        " WHERE owner = ",
+        owner,
+        " AND position",
+        Piece::OneOf(all),
     ];
     C::execute(connection, statement![Piece::Wake(give_back)]).await
 }
@@ -283,11 +336,12 @@ pub(crate) async fn prune<C: Queue>(connection: &mut C, limit: u32) -> QueryResu
         Piece::Number(limit.into()),
         Piece::SkipLocked,
     ];
-    let prune = statement![
-        "DELETE FROM idempotency_outbox WHERE position",
-        Piece::OneOf(expired)
-    ];
-    C::execute(connection, prune).await
+    let change = Change {
+        table: Table::Outbox,
+        rows: expired,
+        change: statement!["DELETE FROM idempotency_outbox"],
+    };
+    change::change(connection, change).await
 }
 
 /// How many messages are not sent yet, and for how many milliseconds the oldest has been waiting.

@@ -9,7 +9,7 @@ use tokio_postgres::CancelToken;
 
 use crate::store::lease::{Leases, Pending, State, UnresolvedRow};
 use crate::store::statement::{
-    Dialect, IdsQuery, StateQuery, Statement, StepsQuery, UnresolvedQuery,
+    Dialect, IdsQuery, Numbers, PositionsQuery, StateQuery, Statement, StepsQuery, UnresolvedQuery,
 };
 use crate::store::{CommitError, Store};
 use crate::transaction::postgres as transaction;
@@ -25,16 +25,14 @@ impl Dialect for Pg {
         "CAST(extract(epoch FROM clock_timestamp() - ",
         ") * 1000 AS bigint)",
     );
+    const SIZE: (&'static str, &'static str) = ("octet_length(", ")");
     const EXACT: (&'static str, &'static str) =
         ("CAST(extract(epoch FROM ", ") * 1000000 AS bigint)");
     const ID: (&'static str, &'static str) = ("encode(", ", 'hex')::uuid");
     const BYTES_OF_ID: (&'static str, &'static str) = ("uuid_send(", ")");
     const ONE_OF: (&'static str, &'static str) = (" = ANY(ARRAY(", "))");
     const STARTED: &'static str = "statement_timestamp()";
-    const NUMBERS: (&'static str, &'static str) = (
-        "SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(",
-        " AS json))",
-    );
+    const UNLESS_THERE: (&'static str, &'static str) = (" ON CONFLICT (", ") DO NOTHING");
     const WAKE: (&'static str, &'static str) = (
         "WITH changed AS (",
         " RETURNING 1) SELECT pg_notify('idempotency_outbox', '') FROM changed",
@@ -54,6 +52,15 @@ impl Dialect for Pg {
 
     fn bind_number<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b i64) -> QueryResult<()> {
         out.push_bind_param::<BigInt, i64>(value)
+    }
+
+    fn among<'b>(out: &mut AstPass<'_, 'b, Self>, numbers: &'b Numbers) -> QueryResult<()> {
+        out.push_sql(
+            " = ANY(ARRAY(SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(",
+        );
+        Self::bind_text(out, &numbers.json)?;
+        out.push_sql(" AS json))))");
+        Ok(())
     }
 }
 
@@ -115,6 +122,7 @@ impl Leases for AsyncPgConnection {
 
     questions! {
         ids(IdsQuery) -> Vec<u8>;
+        positions(PositionsQuery) -> i64;
         steps(StepsQuery) -> Option<String>;
         states(StateQuery) -> State;
         unresolved(UnresolvedQuery) -> UnresolvedRow;

@@ -8,11 +8,12 @@ use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::sql_types::BigInt;
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use futures_util::{StreamExt, try_join};
+use uuid::Uuid;
 
 use super::lease::{asked, questions};
 use crate::store::outbox::{DeadRow, Queue, TakenRow};
 use crate::store::statement::{
-    BacklogQuery, DeadQuery, DueQuery, LookQuery, Statement, TakenQuery,
+    BacklogQuery, DeadQuery, DueQuery, LookQuery, Piece, Statement, TakenQuery, statement,
 };
 use crate::transaction::postgres as transaction;
 
@@ -38,6 +39,29 @@ impl Queue for AsyncPgConnection {
         try_join!(lock, insert).map(|(_, inserted)| inserted)
     }
 
+    /// The lock comes before the new position, in one statement: it is held until the end of the transaction,
+    /// also where that statement is the whole of it. It may be waited for as in [`Queue::queue`].
+    async fn requeue(connection: &mut Self, lock: Option<i64>, id: Uuid) -> QueryResult<usize> {
+        let locked = lock.map(|number| {
+            let lock = statement![
+                " FROM (SELECT pg_advisory_xact_lock(",
+                Piece::Number(number),
+                OF_OUTBOX,
+                ")) AS locked",
+            ];
+            Piece::Nested(lock)
+        });
+        let requeue = statement![
+            "UPDATE idempotency_outbox SET position = DEFAULT, dead_at = NULL, attempts = 0, \
+             available_at = ",
+            Piece::Now,
+            locked.unwrap_or(Piece::Sql("")),
+            " WHERE dead_at IS NOT NULL AND message_id = ",
+            id,
+        ];
+        statement![Piece::Wake(requeue)].execute(connection).await
+    }
+
     questions! {
         heads(LookQuery) -> (String, i64, bool);
         take(TakenQuery) -> TakenRow;
@@ -60,6 +84,9 @@ impl Queue for AsyncPgConnection {
     }
 }
 
+/// Behind a number: that of a lock which other tables' locks do not meet.
+const OF_OUTBOX: &str = " # 'idempotency_outbox'::regclass::oid::bigint";
+
 #[derive(QueryId)]
 struct Lock(i64);
 
@@ -67,7 +94,8 @@ impl QueryFragment<Pg> for Lock {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql("SELECT pg_advisory_xact_lock(");
         out.push_bind_param::<BigInt, _>(&self.0)?;
-        out.push_sql(" # 'idempotency_outbox'::regclass::oid::bigint)");
+        out.push_sql(OF_OUTBOX);
+        out.push_sql(")");
         Ok(())
     }
 }

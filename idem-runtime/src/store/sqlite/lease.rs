@@ -12,7 +12,7 @@ use super::{DeleteExpired, hop};
 use crate::store::CommitError;
 use crate::store::lease::{Leases, Pending, State, UnresolvedRow};
 use crate::store::statement::{
-    Dialect, IdsQuery, StateQuery, Statement, StepsQuery, UnresolvedQuery,
+    Dialect, IdsQuery, Numbers, PositionsQuery, StateQuery, Statement, StepsQuery, UnresolvedQuery,
 };
 use crate::transaction::sqlite as transaction;
 
@@ -30,12 +30,13 @@ impl Dialect for Sqlite {
         "CAST((julianday('now') - julianday(",
         ")) * 86400000.0 AS integer)",
     );
+    const SIZE: (&'static str, &'static str) = ("length(CAST(", " AS blob))");
     const EXACT: (&'static str, &'static str) = ("CAST(julianday(", ") * 86400000.0 AS integer)");
     const ID: (&'static str, &'static str) = ("", "");
     const BYTES_OF_ID: (&'static str, &'static str) = ("", "");
     const ONE_OF: (&'static str, &'static str) = (" IN (", ")");
     const STARTED: &'static str = super::NOW;
-    const NUMBERS: (&'static str, &'static str) = ("SELECT value FROM json_each(", ")");
+    const UNLESS_THERE: (&'static str, &'static str) = (" ON CONFLICT (", ") DO NOTHING");
     /// Nobody is told here.
     const WAKE: (&'static str, &'static str) = ("", "");
     const KEY: &'static str = "key";
@@ -55,10 +56,18 @@ impl Dialect for Sqlite {
     fn bind_number<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b i64) -> QueryResult<()> {
         out.push_bind_param::<BigInt, i64>(value)
     }
+
+    fn among<'b>(out: &mut AstPass<'_, 'b, Self>, numbers: &'b Numbers) -> QueryResult<()> {
+        out.push_sql(" IN (SELECT value FROM json_each(");
+        Self::bind_text(out, &numbers.json)?;
+        out.push_sql("))");
+        Ok(())
+    }
 }
 
 impl RunQueryDsl<SqliteConnection> for Statement {}
 impl RunQueryDsl<SqliteConnection> for IdsQuery {}
+impl RunQueryDsl<SqliteConnection> for PositionsQuery {}
 impl RunQueryDsl<SqliteConnection> for StepsQuery {}
 impl RunQueryDsl<SqliteConnection> for StateQuery {}
 impl RunQueryDsl<SqliteConnection> for UnresolvedQuery {}
@@ -115,6 +124,7 @@ impl Leases for SyncConnectionWrapper<SqliteConnection> {
 
     questions! {
         ids(IdsQuery) -> Vec<u8>;
+        positions(PositionsQuery) -> i64;
         steps(StepsQuery) -> Option<String>;
         states(StateQuery) -> State;
         unresolved(UnresolvedQuery) -> UnresolvedRow;

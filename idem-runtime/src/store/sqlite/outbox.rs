@@ -2,11 +2,13 @@
 
 use diesel::{QueryResult, RunQueryDsl, SqliteConnection};
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
+use uuid::Uuid;
 
 use super::lease::questions;
+use crate::store::lease::Leases;
 use crate::store::outbox::{DeadRow, Queue, TakenRow};
 use crate::store::statement::{
-    BacklogQuery, DeadQuery, DueQuery, LookQuery, Statement, TakenQuery,
+    BacklogQuery, DeadQuery, DueQuery, LookQuery, Piece, Statement, TakenQuery, statement,
 };
 use crate::transaction::sqlite as transaction;
 
@@ -27,6 +29,21 @@ impl Queue for SyncConnectionWrapper<SqliteConnection> {
                 insert.execute(connection)
             })
             .await
+    }
+
+    /// It is written anew, because a row that is only renumbered leaves the table's counter behind, and its
+    /// number would come again when it has gone. The old row makes room for it.
+    async fn requeue(connection: &mut Self, _: Option<i64>, id: Uuid) -> QueryResult<usize> {
+        let requeue = statement![
+            "INSERT OR REPLACE INTO idempotency_outbox (message_id, scope, key, topic, ordering_key, \
+             headers, content_type, payload, enqueued_at, last_error, available_at) \
+             SELECT message_id, scope, key, topic, ordering_key, headers, content_type, payload, \
+             enqueued_at, last_error, ",
+            Piece::Now,
+            " FROM idempotency_outbox WHERE dead_at IS NOT NULL AND message_id = ",
+            id,
+        ];
+        <Self as Leases>::execute(connection, requeue).await
     }
 
     questions! {

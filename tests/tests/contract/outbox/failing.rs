@@ -1,15 +1,16 @@
 //! What does not arrive is tried again, later each time; what never will is given up, kept, and holds nobody up.
 
-use idem_tests::{App, Request, Stage, on_all, until};
+use idem_tests::{Request, Stage, on_all, until};
 use serde_json::{Value, json};
 
-use super::{Letters, message, ordered, payloads, queue, under, unsent, with};
+use super::{Letters, dead, message, ordered, payloads, queue, under, unsent, with};
 
 on_all! {
     a_failure_is_tried_again,
     a_poison_message_holds_nobody_up,
     a_panic_is_a_failure,
     a_publisher_that_does_not_return,
+    what_never_returns_is_given_up_although_others_wait_for_it,
 }
 
 async fn a_failure_is_tried_again(stage: &Stage) {
@@ -119,7 +120,27 @@ async fn a_publisher_that_does_not_return(stage: &Stage) {
     );
 }
 
-async fn dead(app: &App) -> Vec<Value> {
-    let answer = app.send(&Request::get("/dead")).await.json();
-    answer.as_array().expect("a list").clone()
+/// Who drops it has to say so while the message is still his: the others take it as soon as it is not.
+async fn what_never_returns_is_given_up_although_others_wait_for_it(stage: &Stage) {
+    const ATTEMPTS: u32 = 3;
+    let letters = Letters::new();
+    let options = [
+        ("--relay-claim-ms", 2_000),
+        ("--relay-attempts", ATTEMPTS),
+        ("--relay-poll-ms", 1),
+    ];
+    let relay = with(letters.relay(stage), &options);
+    let relays = [
+        relay.start().await,
+        relay.start().await,
+        relay.start().await,
+    ];
+    let hangs = under(message("t", json!("hangs")), json!([["X-Gate", "never"]]));
+    queue(&relays[0], "k", &[hangs]).await;
+    letters.arrived(stage, 0).await;
+    let mut tries = 0;
+    for relay in &relays {
+        tries += relay.entered("publish:t").await;
+    }
+    assert_eq!(tries, u64::from(ATTEMPTS));
 }

@@ -6,16 +6,20 @@ use idem_tests::{App, Stage, on_all, until};
 use serde_json::json;
 
 use super::{
-    Letters, firsts, ids, ordered, payloads, plain, queue, release_taken, under, unsent, with,
+    Letters, firsts, ids, message, ordered, payloads, plain, queue, release_taken, under, unsent,
+    with,
 };
 
 const SIGKILL: i32 = 9;
 const FAR_TOO_MANY: u32 = 100;
+/// It dies behind a message with `X-Die`.
+const MORTAL: &str = "--relay-mortal";
 
 on_all! {
     killed_at_every_boundary,
     killed_between_sending_and_writing_it_down,
     killed_while_it_publishes,
+    a_relay_that_dies_again_and_again_uses_up_no_attempts,
 }
 
 async fn killed_at_every_boundary(stage: &Stage) {
@@ -58,9 +62,9 @@ async fn killed_at_every_boundary(stage: &Stage) {
 async fn killed_between_sending_and_writing_it_down(stage: &Stage) {
     let letters = Letters::new();
     let app = stage.start().await;
-    let dies = under(ordered("t", json!(1), "o"), json!([["X-Die", "1"]]));
+    let dies = under(ordered("t", json!(1), "o"), json!([["X-Die", "yes"]]));
     queue(&app, "k", &[dies, ordered("t", json!(2), "o")]).await;
-    let victim = letters.relay(stage).start().await;
+    let victim = letters.relay(stage).argument(MORTAL).start().await;
     assert_eq!(victim.ended().await.signal(), Some(SIGKILL));
     assert_eq!(payloads(&letters.all()), [1]);
     assert_eq!(unsent(stage).await, 2);
@@ -69,7 +73,7 @@ async fn killed_between_sending_and_writing_it_down(stage: &Stage) {
     let arrived = letters.arrived(stage, 3).await;
     assert_eq!(payloads(&arrived), [1, 1, 2]);
     assert_eq!(arrived[0]["id"], arrived[1]["id"]);
-    assert_eq!(arrived[1]["attempt"], 2);
+    assert_eq!(arrived[1]["attempt"], 1);
 }
 
 /// Nobody releases what it had taken: its time runs out.
@@ -86,6 +90,43 @@ async fn killed_while_it_publishes(stage: &Stage) {
     victim.kill().await;
     assert_eq!(payloads(&letters.arrived(stage, 2).await), [1, 2]);
     is_idle(&other, stage).await;
+}
+
+/// One message takes the relay down, and others are in its hand.
+async fn a_relay_that_dies_again_and_again_uses_up_no_attempts(stage: &Stage) {
+    const DEATHS: usize = 4;
+    const ATTEMPTS: u32 = 2;
+    let letters = Letters::new();
+    let app = stage.start().await;
+    let messages = [
+        under(message("dies", json!("dies")), json!([["X-Die", "yes"]])),
+        message("beside", json!("beside")),
+        ordered("beside", json!("first"), "o"),
+        ordered("beside", json!("second"), "o"),
+        under(message("fails", json!("fails")), json!([["X-Fail", "99"]])),
+    ];
+    queue(&app, "k", &messages).await;
+    let options = [("--relay-concurrency", 1), ("--relay-attempts", ATTEMPTS)];
+    let mortal = with(letters.relay(stage), &options).argument(MORTAL);
+    for death in 1..=DEATHS {
+        // Otherwise it did not even come to say that it listens.
+        if let Ok(victim) = mortal.try_start().await {
+            assert_eq!(victim.ended().await.signal(), Some(SIGKILL));
+        }
+        assert_eq!(letters.all().len(), death, "death {death}");
+        release_taken(stage).await;
+    }
+    let relay = with(letters.relay(stage), &options).start().await;
+    let arrived = letters.arrived(stage, DEATHS + 4).await;
+    let attempts: Vec<_> = arrived.iter().map(|letter| &letter["attempt"]).collect();
+    assert!(
+        attempts.iter().all(|attempt| **attempt == 1),
+        "{arrived:#?}"
+    );
+    // What it fails at itself does count.
+    assert_eq!(relay.entered("publish:fails").await, u64::from(ATTEMPTS));
+    let counted = "SELECT attempts FROM idempotency_outbox WHERE dead_at IS NOT NULL";
+    assert_eq!(stage.database.number(counted).await, i64::from(ATTEMPTS));
 }
 
 /// It goes on after that.

@@ -1,6 +1,7 @@
 //! The outbox: a message is sent if its operation has committed, at least once, and in order where it is asked for. How
 //! these cases queue and what several of them check; no case lives here.
 
+mod claiming;
 mod delivering;
 mod failing;
 mod identity;
@@ -8,10 +9,11 @@ mod inbox;
 mod killed;
 mod ordering;
 mod pruning;
+mod requeueing;
 mod stopping;
 mod waking;
 
-use idem_tests::{App, Launch, Stage, until};
+use idem_tests::{App, Launch, Request, Stage, until};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -86,6 +88,12 @@ fn queueing(label: &str, messages: &[Value]) -> Value {
 async fn queue(app: &App, key: &str, messages: &[Value]) {
     let answer = app.send(&ask(OUTBOX, key, &queueing(key, messages))).await;
     assert_eq!(answer.status, 201, "{}", answer.text());
+}
+
+/// What an operator sees of dead messages.
+async fn dead(app: &App) -> Vec<Value> {
+    let answer = app.send(&Request::get("/dead")).await.json();
+    answer.as_array().expect("a list").clone()
 }
 
 async fn rows(stage: &Stage) -> i64 {

@@ -1,5 +1,6 @@
 //! Messages of one ordering key arrive in the order of their commits, whoever sends them and whatever fails.
 
+use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection};
 use idem_tests::{Stage, all_at_once, on_all, on_postgres, send, until};
 use serde_json::{Value, json};
 
@@ -14,6 +15,7 @@ on_all! {
 
 on_postgres! {
     who_commits_first_is_first,
+    what_a_late_relay_puts_off_is_not_passed_by,
 }
 
 async fn four_relays_and_failures_in_between(stage: &Stage) {
@@ -143,4 +145,51 @@ async fn who_commits_first_is_first(stage: &Stage) {
         payloads(&letters.arrived(stage, 3).await),
         ["beside", "first", "second"]
     );
+}
+
+/// A relay whose time is over says that the second message has failed, at the very moment at which another one takes the
+/// three of them.
+async fn what_a_late_relay_puts_off_is_not_passed_by(stage: &Stage) {
+    let letters = Letters::new();
+    let app = stage.start().await;
+    let messages = [1, 2, 3].map(|number| ordered("t", json!(number), "o"));
+    queue(&app, "k", &messages).await;
+    let mut late = AsyncPgConnection::establish(stage.database.url())
+        .await
+        .unwrap();
+    let put_off =
+        "BEGIN; UPDATE idempotency_outbox SET available_at = clock_timestamp() + interval '1 hour'
+         WHERE position = (SELECT min(position) + 1 FROM idempotency_outbox)";
+    late.batch_execute(put_off).await.unwrap();
+    let _relay = letters.relay(stage).start().await;
+    let waiting = "SELECT count(*) FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    until("the other one has begun to take them", || async {
+        let has_begun = !letters.all().is_empty() || stage.database.number(waiting).await > 0;
+        has_begun.then_some(())
+    })
+    .await;
+    late.batch_execute("COMMIT").await.unwrap();
+    queue(&app, "loose", &[message("t", json!("loose"))]).await;
+    let first_two = until("it has taken what is free", || async {
+        let letters = letters.all();
+        let is_behind = letters.iter().any(|letter| letter["payload"] == "loose");
+        is_behind.then_some(letters)
+    })
+    .await;
+    assert_eq!(
+        numbers(&first_two),
+        [1],
+        "the third one has passed the second one by"
+    );
+    let bring =
+        "UPDATE idempotency_outbox SET available_at = clock_timestamp() WHERE sent_at IS NULL";
+    stage.database.execute(bring).await;
+    let arrived = letters.arrived(stage, 4).await;
+    assert_eq!(numbers(&arrived), [1, 2, 3]);
+}
+
+fn numbers(letters: &[Value]) -> Vec<&Value> {
+    let payloads = payloads(letters).into_iter();
+    payloads.filter(|payload| payload.is_number()).collect()
 }

@@ -16,6 +16,8 @@ use crate::tools::Tools;
 pub(crate) struct Collector {
     pub(crate) path: PathBuf,
     pub(crate) tools: web::Data<Tools>,
+    /// Whether its process dies behind a message that says so.
+    pub(crate) is_mortal: bool,
 }
 
 impl Publisher for Collector {
@@ -44,7 +46,8 @@ impl Publisher for Collector {
         }
         assert!(header("X-Panic").is_none(), "the message says so");
         self.append(message).map_err(PublishError::temporary)?;
-        if message.attempt() <= number("X-Die") {
+        // Not by its attempts: one that a process dies of is not counted.
+        if self.is_mortal && header("X-Die").is_some() {
             fatal::die();
         }
         Ok(())

@@ -19,8 +19,16 @@ use crate::tools::Tools;
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 #[derive(Deserialize)]
+struct Page {
+    after: Option<i64>,
+    limit: Option<u32>,
+}
+
+#[derive(Deserialize)]
 struct Named {
     id: String,
+    #[serde(default)]
+    in_transaction: bool,
 }
 
 #[derive(Deserialize)]
@@ -59,13 +67,19 @@ macro_rules! on_connection {
 }
 
 #[get("/dead")]
-async fn dead(tools: web::Data<Tools>) -> actix_web::Result<impl Responder> {
-    let dead = on_connection!(tools, connection => outbox::dead(connection, 100).await?)?;
+async fn dead(
+    page: web::Query<Page>,
+    tools: web::Data<Tools>,
+) -> actix_web::Result<impl Responder> {
+    let limit = page.limit.unwrap_or(100);
+    let dead =
+        on_connection!(tools, connection => outbox::dead(connection, page.after, limit).await?)?;
     let told: Vec<Value> = dead
         .into_iter()
         .map(|message| {
             json!({
                 "id": message.id.to_string(),
+                "position": message.position,
                 "topic": message.topic,
                 "attempts": message.attempts,
                 "last_error": message.last_error,
@@ -81,8 +95,22 @@ async fn requeue(
     query: web::Query<Named>,
     tools: web::Data<Tools>,
 ) -> actix_web::Result<impl Responder> {
-    let found = on_connection!(tools, connection => outbox::requeue(connection, Uuid::parse_str(&query.id)?).await?)?;
+    let found = on_connection!(tools, connection => requeued(connection, Uuid::parse_str(&query.id)?, query.in_transaction).await?)?;
     Ok(web::Json(found))
+}
+
+async fn requeued<C: Backend>(
+    connection: &mut C,
+    id: Uuid,
+    in_transaction: bool,
+) -> Result<bool, Error> {
+    if !in_transaction {
+        return outbox::requeue(connection, id).await;
+    }
+    C::TransactionManager::begin_transaction(connection).await?;
+    let found = outbox::requeue(connection, id).await?;
+    C::TransactionManager::commit_transaction(connection).await?;
+    Ok(found)
 }
 
 /// A consumer's work is an effect of this label. Whether the message was new.

@@ -33,6 +33,9 @@ pub(crate) struct Relaying {
     relay_batch: u32,
     #[arg(long, hide = true, default_value_t = 16)]
     relay_concurrency: usize,
+    /// Die behind a message whose headers say so
+    #[arg(long, hide = true)]
+    relay_mortal: bool,
 }
 
 /// Starts it.
@@ -49,6 +52,7 @@ pub(crate) async fn start<C: Backend>(
             let collector = Collector {
                 path: path.into(),
                 tools: tools.clone(),
+                is_mortal: relaying.relay_mortal,
             };
             spawn(relaying, pool, collector).map(Some)
         }
