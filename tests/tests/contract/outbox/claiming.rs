@@ -36,6 +36,10 @@ async fn slow_down(stage: &Stage) {
              CREATE TRIGGER slow BEFORE UPDATE ON idempotency_outbox FOR EACH ROW
              WHEN (NEW.owner IS NOT NULL) EXECUTE FUNCTION slow()"
         }
+        Backend::Mysql => {
+            "CREATE TRIGGER slow BEFORE UPDATE ON idempotency_outbox FOR EACH ROW
+             BEGIN DECLARE pause int; IF NEW.owner IS NOT NULL THEN SET pause = sleep(0.1); END IF; END"
+        }
         Backend::Sqlite => {
             // The fifth of a batch and all behind it, so that a busy machine makes a small batch no slower.
             "CREATE VIEW slow AS
@@ -105,6 +109,7 @@ async fn headers_have_room_in_memory_as_payloads_have(stage: &Stage) {
     // 5 MiB each, in signs of two bytes; 16 are the bound.
     let long = match stage.backend() {
         Backend::Postgres => "repeat('ü', 2621440)",
+        Backend::Mysql => "repeat('ü', 2621440)",
         Backend::Sqlite => "replace(hex(zeroblob(2621440)), '00', 'ü')",
     };
     let grow = format!(
