@@ -38,9 +38,11 @@ CREATE TABLE idempotency_outbox (
         COMMENT 'When it was given up. To have it sent after all: idem_runtime::outbox::requeue.',
     expires_at   datetime(6)
         COMMENT 'Until when the row of a sent message is kept.',
-    -- What is still to be sent: by time, and of each ordering key in its order.
-    INDEX idempotency_outbox_due (sent_at, dead_at, available_at),
+    -- What is still to be sent: without an ordering key, and of each ordering key in its order.
+    INDEX idempotency_outbox_loose (sent_at, dead_at, ordering_key, available_at),
     INDEX idempotency_outbox_streams (sent_at, dead_at, ordering_key, position),
+    -- When the next one is due.
+    INDEX idempotency_outbox_due (sent_at, dead_at, available_at),
     -- For pruning, and for people.
     INDEX idempotency_outbox_expires_at (expires_at),
     INDEX idempotency_outbox_dead (dead_at)

@@ -63,19 +63,19 @@ pub(crate) async fn look<C: Queue>(
         .saturating_mul(LOOKED_AT)
         .min(MOST_LOOKED_AT);
     let look = statement![
-        "WITH RECURSIVE keys (ordering_key, number) AS (\
+        "WITH RECURSIVE orders (ordering_key, number) AS (\
          SELECT min(ordering_key), 1 FROM idempotency_outbox WHERE sent_at IS NULL \
          AND dead_at IS NULL AND ordering_key > ",
         Piece::Text(reached.as_str().into()),
         " UNION ALL SELECT (SELECT min(following.ordering_key) FROM idempotency_outbox AS following \
          WHERE following.sent_at IS NULL AND following.dead_at IS NULL \
-         AND following.ordering_key > keys.ordering_key), number + 1 \
-         FROM keys WHERE keys.ordering_key IS NOT NULL AND number < ",
+         AND following.ordering_key > orders.ordering_key), number + 1 \
+         FROM orders WHERE orders.ordering_key IS NOT NULL AND number < ",
         Piece::Number(few.into()),
-        "), firsts AS (SELECT keys.ordering_key, (SELECT min(waiting.position) \
-         FROM idempotency_outbox AS waiting WHERE waiting.ordering_key = keys.ordering_key \
+        "), firsts AS (SELECT orders.ordering_key, (SELECT min(waiting.position) \
+         FROM idempotency_outbox AS waiting WHERE waiting.ordering_key = orders.ordering_key \
          AND waiting.sent_at IS NULL AND waiting.dead_at IS NULL) AS position \
-         FROM keys WHERE keys.ordering_key IS NOT NULL) \
+         FROM orders WHERE orders.ordering_key IS NOT NULL) \
          SELECT firsts.ordering_key, firsts.position, (SELECT head.available_at <= ",
         Piece::Started,
         " FROM idempotency_outbox AS head WHERE head.position = firsts.position) \
@@ -124,11 +124,11 @@ pub(crate) async fn take<C: Queue>(
         Piece::Now,
         Piece::SkipLocked,
     ];
-    let few = statement![
+    let last_of_few = statement![
         "SELECT few.position FROM idempotency_outbox AS few \
          WHERE few.ordering_key = heads.ordering_key AND few.position >= heads.position \
-         AND few.sent_at IS NULL AND few.dead_at IS NULL ORDER BY few.position LIMIT ",
-        Piece::Number(bounds.in_order.into()),
+         AND few.sent_at IS NULL AND few.dead_at IS NULL ORDER BY few.position LIMIT 1 OFFSET ",
+        Piece::Number(bounds.in_order.saturating_sub(1).into()),
     ];
     // What was chosen is as the statement found it; a late relay may have put off one of them since. What is
     // behind that one must not be taken without it.
@@ -144,9 +144,9 @@ pub(crate) async fn take<C: Queue>(
         loose,
         "), heads AS (",
         heads,
-        "), streams AS (SELECT ordering_key, position AS head, (SELECT max(position) FROM (",
-        few,
-        ") AS fewer) AS newest FROM heads), \
+        "), streams AS (SELECT ordering_key, position AS head, coalesce((",
+        last_of_few,
+        "), 9223372036854775807) AS newest FROM heads), \
          candidates AS (SELECT position, ordering_key, length(payload) + ",
         Piece::Size("headers"),
         " AS size FROM idempotency_outbox WHERE position IN (SELECT position FROM loose) \
