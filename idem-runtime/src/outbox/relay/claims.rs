@@ -13,8 +13,7 @@ use super::builder::{BYTES, Settings};
 use crate::store::Backend;
 use crate::store::outbox::{self, Bounds, Reached, Taken, TakenRow};
 
-/// A full hand that came sooner may be followed by a larger one. A question that failed later may still be
-/// under way.
+/// A full hand that came sooner may be followed by a larger one; what failed sooner has failed.
 const QUICK: Duration = Duration::from_secs(1);
 
 /// What a relay has in hand: messages, and until when they are its own.
@@ -72,8 +71,8 @@ impl Claims {
             bytes: BYTES,
         };
         let since = Instant::now();
-        let canceller = C::canceller(connection);
-        match claim(connection, &taken, bounds, reached).await {
+        let claim = async |connection: &mut C| claim(connection, &taken, bounds, reached).await;
+        match stopped_if_late(connection, claim).await {
             Ok((rows, reached)) => {
                 self.came(rows.len(), since.elapsed());
                 let hand = Hand {
@@ -85,9 +84,6 @@ impl Claims {
                 Ok((hand, reached))
             }
             Err(error) => {
-                if since.elapsed() > QUICK {
-                    C::stop(canceller);
-                }
                 self.fewer();
                 // SQLite is no other process: what fails there has failed.
                 if !C::ONE_WRITER {
@@ -100,21 +96,28 @@ impl Claims {
     }
 
     /// On another connection than those that have not answered. One that has taken nothing yet is asked for
-    /// again, until its messages are due in any case.
+    /// again, until its messages are due in any case. They have to wait for that as well where this takes too
+    /// long: everybody else's would wait for it.
     pub(super) async fn give_back<C: Backend>(&mut self, connection: &mut C) -> QueryResult<()> {
         let longest = self.settings.claim_for * 2;
         self.unanswered
             .retain(|claim| claim.since.elapsed() < longest);
+        let since = Instant::now();
         let mut open = Vec::new();
-        for claim in &self.unanswered {
-            let count = outbox::give_back_all(connection, claim.owner).await?;
-            if count > 0 {
-                tracing::warn!(
-                    count,
-                    "messages of a claim without an answer are given back"
-                );
-            } else {
-                open.push(claim.owner);
+        for Unanswered { owner, .. } in &self.unanswered {
+            let give_back =
+                async |connection: &mut C| outbox::give_back_all(connection, *owner).await;
+            match stopped_if_late(connection, give_back).await {
+                Ok(0) => open.push(*owner),
+                Ok(count) => {
+                    tracing::warn!(count, "what was taken without an answer is given back")
+                }
+                Err(error) => {
+                    if since.elapsed() > QUICK {
+                        self.unanswered.clear();
+                    }
+                    return Err(error);
+                }
             }
         }
         self.unanswered.retain(|claim| open.contains(&claim.owner));
@@ -133,6 +136,20 @@ impl Claims {
     fn fewer(&mut self) {
         self.messages = (self.messages / 2).max(1);
     }
+}
+
+/// What has failed late may still be under way.
+async fn stopped_if_late<C: Backend, T>(
+    connection: &mut C,
+    question: impl AsyncFnOnce(&mut C) -> QueryResult<T>,
+) -> QueryResult<T> {
+    let since = Instant::now();
+    let canceller = C::canceller(connection);
+    let answer = question(connection).await;
+    if answer.is_err() && since.elapsed() > QUICK {
+        C::stop(canceller);
+    }
+    answer
 }
 
 async fn claim<C: Backend>(

@@ -9,13 +9,14 @@ use super::{Letters, message, ordered, payloads, queue, under, with};
 const LONG: (&str, u32) = ("--relay-claim-ms", 60_000);
 
 on_both! {
-    a_batch_that_comes_too_late_becomes_smaller,
     headers_have_room_in_memory_as_payloads_have,
 }
 
 on_postgres! {
+    a_batch_that_comes_too_late_becomes_smaller,
     what_was_taken_without_an_answer_is_given_back,
     a_batch_that_is_not_answered_in_time_becomes_smaller,
+    what_cannot_be_given_back_holds_nobody_up,
 }
 
 /// Some in an order, some in none.
@@ -27,35 +28,17 @@ fn messages(count: usize) -> Vec<Value> {
     (0..count).map(message).collect()
 }
 
-/// From now on messages that are taken take their time.
-async fn slow_down(stage: &Stage) {
-    let slow = match stage.backend() {
-        Backend::Postgres => {
-            "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql
-             AS $$ BEGIN PERFORM pg_sleep(0.1); RETURN NEW; END $$;
-             CREATE TRIGGER slow BEFORE UPDATE ON idempotency_outbox FOR EACH ROW
-             WHEN (NEW.owner IS NOT NULL) EXECUTE FUNCTION slow()"
-        }
-        Backend::Sqlite => {
-            // The fifth of a batch and all behind it, so that a busy machine makes a small batch no slower.
-            "CREATE VIEW slow AS
-             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 600000)
-             SELECT count(*) AS count FROM n;
-             CREATE TRIGGER slow_taking BEFORE UPDATE ON idempotency_outbox WHEN NEW.owner IS NOT NULL
-             AND (SELECT count(*) FROM idempotency_outbox WHERE owner = NEW.owner) > 3
-             BEGIN SELECT count FROM slow; END"
-        }
-    };
-    stage.database.execute(slow).await;
-}
-
 /// Its time has run out when it comes, whoever takes it.
 async fn a_batch_that_comes_too_late_becomes_smaller(stage: &Stage) {
     const COUNT: usize = 20;
     let letters = Letters::new();
     let app = stage.start().await;
     queue(&app, "k", &messages(COUNT)).await;
-    slow_down(stage).await;
+    let slow = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql
+         AS $$ BEGIN PERFORM pg_sleep(0.1); RETURN NEW; END $$;
+         CREATE TRIGGER slow BEFORE UPDATE ON idempotency_outbox FOR EACH ROW
+         WHEN (NEW.owner IS NOT NULL) EXECUTE FUNCTION slow()";
+    stage.database.execute(slow).await;
     let options = [("--relay-batch", COUNT as u32), ("--relay-claim-ms", 1_000)];
     let _relay = with(letters.relay(stage), &options).start().await;
     letters.arrived(stage, COUNT).await;
@@ -94,6 +77,32 @@ async fn what_was_taken_without_an_answer_is_given_back(stage: &Stage) {
         .filter(|number| number.as_u64().unwrap() % 2 == 0)
         .collect();
     assert_eq!(in_order, [0, 2, 4]);
+}
+
+/// It comes back by itself, when its time is over.
+async fn what_cannot_be_given_back_holds_nobody_up(stage: &Stage) {
+    let letters = Letters::new();
+    let app = stage.start().await;
+    queue(&app, "k", &messages(6)).await;
+    let slow = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql
+         AS $$ BEGIN PERFORM pg_sleep(100); RETURN NEW; END $$;
+         CREATE TRIGGER slow BEFORE UPDATE ON idempotency_outbox FOR EACH ROW
+         WHEN (OLD.owner IS NOT NULL AND NEW.owner IS NULL AND NEW.sent_at IS NULL)
+         EXECUTE FUNCTION slow()";
+    stage.database.execute(slow).await;
+    let proxy = Proxy::to(&stage.database).await;
+    proxy.cut(Cut::After("SET owner".into()));
+    let relay = with(letters.relay(stage), &[LONG]).database_url(proxy.url());
+    let _relay = relay.start().await;
+    until("it has been cut", || async {
+        (!proxy.is_cut_pending()).then_some(())
+    })
+    .await;
+    queue(&app, "after", &[message("t", json!("after"))]).await;
+    until("it goes on", || async {
+        (payloads(&letters.all()) == ["after"]).then_some(())
+    })
+    .await;
 }
 
 async fn headers_have_room_in_memory_as_payloads_have(stage: &Stage) {
