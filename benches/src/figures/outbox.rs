@@ -9,6 +9,8 @@ use crate::Outcome;
 use crate::bench::Bench;
 use crate::figure::Figure;
 
+pub(super) use enqueue::messages;
+
 pub(crate) async fn measure(bench: &Bench) -> Outcome<Vec<Figure>> {
     let mut figures = drain::measure(bench).await?;
     figures.extend(enqueue::measure(bench).await?);

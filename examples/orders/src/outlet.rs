@@ -22,7 +22,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Where receipts go.
 pub(crate) enum Outlet {
-    /// To this URL, or to our own; signed.
+    /// To this URL, or to our own; signed. For `https` enable a TLS feature of `reqwest`.
     Webhook(Option<String>, Secret),
     /// To the stream `orders` of the NATS server at this URL.
     Nats(String),

@@ -46,29 +46,37 @@ const LARGE: Setting = Setting {
     concurrency: 64,
 };
 
-/// What is measured.
+/// Where messages come from.
 #[derive(Clone, Copy)]
-enum Side {
-    /// From memory.
-    Direct(Setting),
-    /// From a table of this backend; in so many orders.
-    Relay(Backend, Setting, Option<u32>),
+enum Source {
+    Memory,
+    Postgres,
+    /// Over connections whose commits do not wait for the disk: after a crash of the server messages come again.
+    PostgresAsynchronous,
+    /// Each message in one of so many orders.
+    PostgresInOrder(u32),
+    Sqlite,
 }
 
 /// Each that is compared, and the place of what it is compared with.
-const SIDES: [(Side, usize); 6] = [
-    (Side::Direct(DEFAULTS), 0),
-    (Side::Direct(LARGE), 1),
-    (Side::Relay(Backend::Postgres, DEFAULTS, None), 0),
-    (Side::Relay(Backend::Postgres, LARGE, None), 1),
-    (Side::Relay(Backend::Postgres, DEFAULTS, Some(1_000)), 0),
-    (Side::Relay(Backend::Sqlite, DEFAULTS, None), 0),
+const SIDES: [(Source, Setting, usize); 8] = [
+    (Source::Memory, DEFAULTS, 0),
+    (Source::Memory, LARGE, 1),
+    (Source::Postgres, DEFAULTS, 0),
+    (Source::Postgres, LARGE, 1),
+    (Source::PostgresAsynchronous, DEFAULTS, 0),
+    (Source::PostgresAsynchronous, LARGE, 1),
+    (Source::PostgresInOrder(1_000), DEFAULTS, 0),
+    (Source::Sqlite, DEFAULTS, 0),
 ];
 
 /// The databases that are drained.
 struct Stage {
-    postgres: (Database, Pool<AsyncPgConnection>),
-    sqlite: (Database, Pool<SyncConnectionWrapper<SqliteConnection>>),
+    postgres: Database,
+    postgres_pool: Pool<AsyncPgConnection>,
+    asynchronous_pool: Pool<AsyncPgConnection>,
+    sqlite: Database,
+    sqlite_pool: Pool<SyncConnectionWrapper<SqliteConnection>>,
 }
 
 pub(super) async fn measure(bench: &Bench) -> Outcome<Vec<Figure>> {
@@ -91,13 +99,13 @@ async fn through<B: Broker>(bench: &Bench, stage: &Stage) -> Outcome<Vec<Figure>
         MESSAGES
     };
     eprintln!("idem-bench:   {messages} messages to {}", B::NAME);
-    let send = async |side: Side, count: u64| {
-        let took = match side {
-            Side::Direct(setting) => direct(&*publisher, count, setting).await?,
-            Side::Relay(..) => {
-                stage
-                    .drain(bench, side, count, Arc::clone(&publisher))
-                    .await?
+    let send = async |(source, setting, _): (Source, Setting, usize), count: u64| {
+        let took = match source {
+            Source::Memory => direct(&*publisher, count, setting).await?,
+            _ => {
+                stage.fill(bench, source, count).await?;
+                let publisher = Arc::clone(&publisher);
+                stage.drain(source, setting, count, publisher).await?
             }
         };
         let arrived = broker.empty().await?;
@@ -106,24 +114,26 @@ async fn through<B: Broker>(bench: &Bench, stage: &Stage) -> Outcome<Vec<Figure>
         }
         let rate = count as f64 / took.as_secs_f64();
         if bench.options.verbose {
-            eprintln!("idem-bench:     {}: {rate:.0}/s", side.name());
+            let source = source.name();
+            eprintln!("idem-bench:     {source}, {}: {rate:.0}/s", setting.name);
         }
         Outcome::Ok(rate)
     };
-    for (side, _) in SIDES {
+    for side in SIDES {
         send(side, messages / 10).await?;
     }
     let rounds = bench.options.rounds();
     let rates = interleaved(rounds, SIDES.len(), async |side: usize| {
-        send(SIDES[side].0, messages).await
+        send(SIDES[side], messages).await
     })
     .await?;
     let group = format!("Draining the outbox to {}", B::NAME);
     let compared = SIDES.iter().enumerate();
-    let compared = compared.filter(|(own, (_, other))| own != other);
-    let figures = compared.map(|(own, (side, other))| {
+    let compared = compared.filter(|(own, (.., other))| own != other);
+    let figures = compared.map(|(own, (source, setting, other))| {
         let spread = ratio(&rates[own], &rates[*other], |rate| *rate);
-        Figure::ratio(&group, format!("{} / from memory", side.name()), spread)
+        let name = format!("{} / memory, {}", source.name(), setting.name);
+        Figure::ratio(&group, name, spread)
     });
     Ok(figures.collect())
 }
@@ -148,51 +158,71 @@ impl Stage {
             // It makes the tables.
             drop(bench.app(database).start().await);
         }
-        let manager =
-            AsyncDieselConnectionManager::new_with_config(postgres.url(), postgres_config());
-        let postgres_pool = Pool::builder().max_size(POOL).build(manager).await?;
+        let asynchronous = format!("{}?options=-c%20synchronous_commit%3Doff", postgres.url());
         let manager = AsyncDieselConnectionManager::new_with_config(sqlite.url(), sqlite_config());
-        let sqlite_pool = Pool::builder().max_size(POOL).build(manager).await?;
         Ok(Self {
-            postgres: (postgres, postgres_pool),
-            sqlite: (sqlite, sqlite_pool),
+            postgres_pool: postgres_pool(postgres.url()).await?,
+            asynchronous_pool: postgres_pool(&asynchronous).await?,
+            sqlite_pool: Pool::builder().max_size(POOL).build(manager).await?,
+            postgres,
+            sqlite,
         })
     }
 
     async fn strike(self) {
-        drop(self.postgres.1);
-        drop(self.sqlite.1);
-        self.postgres.0.discard().await;
-        self.sqlite.0.discard().await;
+        drop((self.postgres_pool, self.asynchronous_pool, self.sqlite_pool));
+        self.postgres.discard().await;
+        self.sqlite.discard().await;
+    }
+
+    async fn fill(&self, bench: &Bench, source: Source, count: u64) -> Outcome {
+        let (database, empty) = match source {
+            Source::Sqlite => (&self.sqlite, "DELETE FROM idempotency_outbox"),
+            _ => (&self.postgres, "TRUNCATE idempotency_outbox"),
+        };
+        database.execute(empty).await;
+        let orders = match source {
+            Source::PostgresInOrder(orders) => Some(orders),
+            _ => None,
+        };
+        fill(bench, database, count, orders).await
     }
 
     async fn drain<P: Publisher>(
         &self,
-        bench: &Bench,
-        side: Side,
+        source: Source,
+        setting: Setting,
         count: u64,
         publisher: Arc<P>,
     ) -> Outcome<Duration> {
-        let Side::Relay(backend, setting, orders) = side else {
-            return Err("nothing is drained".into());
+        let (database, took) = match source {
+            Source::Sqlite => {
+                let pool = self.sqlite_pool.clone();
+                let took = relay(pool, publisher, count, setting).await?;
+                (&self.sqlite, took)
+            }
+            Source::PostgresAsynchronous => {
+                let pool = self.asynchronous_pool.clone();
+                let took = relay(pool, publisher, count, setting).await?;
+                (&self.postgres, took)
+            }
+            _ => {
+                let pool = self.postgres_pool.clone();
+                let took = relay(pool, publisher, count, setting).await?;
+                (&self.postgres, took)
+            }
         };
-        match backend {
-            Backend::Postgres => {
-                let (database, pool) = &self.postgres;
-                fill(bench, database, count, orders).await?;
-                let took = relay(pool.clone(), publisher, count, setting).await?;
-                clear(database, "TRUNCATE idempotency_outbox").await?;
-                Ok(took)
-            }
-            Backend::Sqlite => {
-                let (database, pool) = &self.sqlite;
-                fill(bench, database, count, orders).await?;
-                let took = relay(pool.clone(), publisher, count, setting).await?;
-                clear(database, "DELETE FROM idempotency_outbox").await?;
-                Ok(took)
-            }
+        let left = "SELECT count(*) FROM idempotency_outbox WHERE sent_at IS NULL";
+        match database.number(left).await {
+            0 => Ok(took),
+            left => Err(format!("{left} messages are left").into()),
         }
     }
+}
+
+async fn postgres_pool(url: &str) -> Outcome<Pool<AsyncPgConnection>> {
+    let manager = AsyncDieselConnectionManager::new_with_config(url, postgres_config());
+    Ok(Pool::builder().max_size(POOL).build(manager).await?)
 }
 
 /// How long it takes until it is written down of all of them that they have arrived.
@@ -219,16 +249,6 @@ async fn relay<C: idem_runtime::Backend, P: Publisher>(
     Ok(start.elapsed())
 }
 
-async fn clear(database: &Database, statement: &str) -> Outcome {
-    let left = "SELECT count(*) FROM idempotency_outbox WHERE sent_at IS NULL";
-    let left = database.number(left).await;
-    if left > 0 {
-        return Err(format!("{left} messages are left").into());
-    }
-    database.execute(statement).await;
-    Ok(())
-}
-
 /// The publisher, and how many messages it is still to publish.
 struct Counted<P> {
     publisher: Arc<P>,
@@ -250,14 +270,14 @@ impl<P: Publisher> Publisher for Counted<P> {
     }
 }
 
-impl Side {
+impl Source {
     fn name(self) -> String {
         match self {
-            Self::Direct(setting) => format!("from memory, {}", setting.name),
-            Self::Relay(backend, setting, orders) => {
-                let orders = orders.map_or(String::new(), |orders| format!(", in {orders} orders"));
-                format!("{backend:?}{orders}, {}", setting.name)
-            }
+            Self::Memory => "memory".into(),
+            Self::Postgres => "PostgreSQL".into(),
+            Self::PostgresAsynchronous => "PostgreSQL, synchronous_commit=off".into(),
+            Self::PostgresInOrder(orders) => format!("PostgreSQL, in {orders} orders"),
+            Self::Sqlite => "SQLite".into(),
         }
     }
 }

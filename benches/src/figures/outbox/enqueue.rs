@@ -78,8 +78,12 @@ fn nothing() -> Map<String, Value> {
 }
 
 fn message() -> Map<String, Value> {
-    let message = json!({ "topic": TOPIC, "payload": "x".repeat(300), "quiet": true });
-    Map::from_iter([("messages".to_owned(), json!([message]))])
+    Map::from_iter([("messages".to_owned(), messages())])
+}
+
+/// One, as a script has it.
+pub(in crate::figures) fn messages() -> Value {
+    json!([{ "topic": TOPIC, "payload": "x".repeat(300), "quiet": true }])
 }
 
 /// As a plain statement, which the server plans anew each time, on either side of the comparison.
