@@ -39,6 +39,16 @@ async fn the_other_loads_find_what_they_expect() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outbox_is_drained_into_both_brokers() {
+    let found = figures::measure("outbox", &bench()).await.unwrap();
+    sound(&found);
+    for broker in ["NATS", "RabbitMQ"] {
+        let is_of = |figure: &Figure| figure.group.ends_with(broker);
+        assert!(found.iter().any(is_of), "nothing of {broker}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_storm_is_told_409() {
     let found = figures::measure("storm", &bench()).await.unwrap();
     let refused = found.iter().find(|figure| figure.name == "answered 409");

@@ -31,6 +31,9 @@ pub(crate) struct Queued {
     headers: Vec<(String, String)>,
     #[serde(default)]
     delay_ms: u64,
+    /// Nothing is said of it.
+    #[serde(default)]
+    quiet: bool,
 }
 
 /// Queues them, and says so: a process that is killed later has told which ones it had.
@@ -49,7 +52,9 @@ pub(crate) async fn queue<C: Backend>(
         }
         message = message.not_before(std::time::Duration::from_millis(queued.delay_ms));
         let id = message.enqueue(connection, key).await?;
-        eprintln!("queued {id} {}", queued.topic);
+        if !queued.quiet {
+            eprintln!("queued {id} {}", queued.topic);
+        }
     }
     Ok(())
 }
