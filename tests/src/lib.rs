@@ -6,6 +6,7 @@
 mod app;
 mod database;
 mod http;
+pub mod outbox;
 mod proxy;
 mod stage;
 mod switch;

@@ -11,6 +11,7 @@ use idem_runtime::pool::ConnectionPool;
 use idem_runtime::{Backend, Worker};
 
 use super::collector::Collector;
+use super::mortal::Mortal;
 use crate::tools::Tools;
 
 /// What the command line says of it.
@@ -71,7 +72,7 @@ fn spawn<C: Backend>(
     publisher: impl Publisher,
 ) -> Result<Worker, Box<dyn Error>> {
     let pause = Duration::from_millis(relaying.relay_pause_ms);
-    let relay = OutboxRelay::builder(pool, publisher)
+    let relay = OutboxRelay::builder(pool, Mortal(publisher))
         .batch(relaying.relay_batch)
         .concurrency(relaying.relay_concurrency)
         .poll(Duration::from_millis(relaying.relay_poll_ms))
