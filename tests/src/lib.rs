@@ -5,6 +5,7 @@
 
 mod app;
 mod database;
+pub mod hook;
 mod http;
 pub mod outbox;
 mod proxy;

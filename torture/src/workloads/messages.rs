@@ -1,0 +1,70 @@
+//! Messages that operations queue beside their effects. Some share an ordering key with those of other operations and
+//! other tenants.
+
+use fastrand::Rng;
+use serde_json::{Value, json};
+
+use super::{ACCOUNT, one_in, set};
+use crate::plan::{Queued, Variant};
+
+/// In transaction mode, in front of everything else and behind it.
+pub(super) const PATH: &str = "/outbox/script";
+
+/// So few that operations meet in them, and so many that not all of them wait for one another.
+const ORDERS: u8 = 12;
+const TOPICS: [&str; 2] = ["orders", "mails"];
+
+/// One to three of them, queued in the one transaction.
+pub(super) fn with_messages(rng: &mut Rng, variant: &mut Variant) {
+    let count = rng.usize(1..=3);
+    // Taken in one order everywhere, or two transactions could wait for each other.
+    let mut orders: Vec<_> = (0..count).map(|_| order(rng)).collect();
+    orders.sort_unstable();
+    let in_front = rng.usize(..=count);
+    let mut scripts: Vec<_> = orders
+        .into_iter()
+        .map(|order| one_more(rng, variant, order))
+        .collect();
+    let behind = scripts.split_off(in_front);
+    set(variant, "messages", scripts.into());
+    set(variant, "afterwards", behind.into());
+}
+
+/// All of them in front of everything else, for a handler that looks nowhere else.
+pub(super) fn all_in_front(variant: &mut Variant) {
+    let mut script = variant.script["messages"].take();
+    if let (Some(all), Some(behind)) = (
+        script.as_array_mut(),
+        variant.script["afterwards"].as_array_mut(),
+    ) {
+        all.append(behind);
+    }
+    set(variant, "messages", script);
+}
+
+/// One, queued by a step.
+pub(super) fn of_step(rng: &mut Rng, variant: &mut Variant) -> Value {
+    let order = order(rng);
+    Value::Array(vec![one_more(rng, variant, order)])
+}
+
+fn order(rng: &mut Rng) -> Option<String> {
+    rng.bool().then(|| format!("order-{:02}", rng.u8(..ORDERS)))
+}
+
+/// Its script.
+fn one_more(rng: &mut Rng, variant: &mut Variant, order: Option<String>) -> Value {
+    let payload = json!({
+        "label": variant.label,
+        "number": variant.messages.len(),
+        "account": ACCOUNT,
+        "pad": "x".repeat(if one_in(rng, 20) { rng.usize(..20_000) } else { 0 }),
+    });
+    let script = json!({
+        "topic": rng.choice(TOPICS),
+        "payload": payload,
+        "order": order,
+    });
+    variant.messages.push(Queued { payload, order });
+    script
+}
