@@ -2,6 +2,7 @@
 //! arrived is not said here.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,8 +15,8 @@ use crate::history::{Arrival, History};
 pub(crate) enum Mood {
     #[default]
     Well,
-    /// Takes nothing, and says so.
-    Refusing,
+    /// Refuses every second one, and says so.
+    Picky,
     /// Takes it and says that something went wrong.
     Muddled,
     /// Takes it and says nothing.
@@ -33,12 +34,14 @@ impl Receiver {
     pub(crate) async fn start(history: Arc<History>) -> Self {
         let mood = Arc::default();
         let own = Arc::clone(&mood);
+        let is_second = AtomicBool::default();
         let hook = Hook::start(move |got| {
             let mood = current(&own);
-            history.arrival(arrival(&got, mood));
+            let is_taken = mood != Mood::Picky || is_second.fetch_not(Ordering::Relaxed);
+            history.arrival(arrival(&got, is_taken));
             match mood {
-                Mood::Well => Reaction::answer(204, ""),
-                Mood::Refusing => Reaction::answer(503, ""),
+                _ if !is_taken => Reaction::answer(503, ""),
+                Mood::Well | Mood::Picky => Reaction::answer(204, ""),
                 Mood::Muddled => Reaction::answer(500, ""),
                 Mood::Silent => Reaction::Silence,
                 Mood::Rude => Reaction::Reset,
@@ -67,14 +70,14 @@ fn current(mood: &Mutex<Option<(Instant, Mood)>>) -> Mood {
     until.map(|(_, mood)| mood).unwrap_or_default()
 }
 
-fn arrival(got: &Got, mood: Mood) -> Arrival {
+fn arrival(got: &Got, is_taken: bool) -> Arrival {
     Arrival {
         id: got
             .header("webhook-id")
             .unwrap_or_default()
             .replace('-', ""),
         body: String::from_utf8_lossy(&got.body).into(),
-        is_taken: mood != Mood::Refusing,
+        is_taken,
     }
 }
 

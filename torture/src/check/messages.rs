@@ -202,29 +202,34 @@ fn check_orders(sent: &[Sent<'_>], tables: &Tables, findings: &mut Findings) {
         }
     }
     for (order, messages) in orders {
+        // Of all that came before: the last one by its position, and the one that was asked for last.
         let mut newest: Option<(u64, &Sent<'_>)> = None;
         let mut latest: Option<(Moment, &Sent<'_>)> = None;
         for message in messages {
-            let position = tables.outbox.get(message.id).map(|row| row.position);
+            let row = tables.outbox.get(message.id);
+            let position = row.map_or(u64::MAX, |row| row.position);
             let (asked, answered) = message.committed();
-            let overtook = newest
-                .filter(|(newest, _)| position.is_some_and(|own| own < *newest))
-                .or(latest.filter(|(latest, _)| answered < *latest));
-            if let Some((_, other)) = overtook {
-                let detail = format!(
-                    "in {order}, {} came first, and then {}, at position {position:?}, asked for at {asked} µs, \
-                     answered at {answered} µs",
-                    other.told(),
-                    message.told()
-                );
-                findings.add(Kind::Overtaken, message.story, detail);
-            }
-            if newest.is_none_or(|(newest, _)| position.is_some_and(|own| own > newest)) {
-                newest = position.map(|position| (position, message));
-            }
-            if latest.is_none_or(|(latest, _)| asked > latest) {
-                latest = Some((asked, message));
-            }
+            let told = message.told();
+            let detail = if let Some((newest, other)) = newest.filter(|(own, _)| position < *own) {
+                let other = other.told();
+                format!("{other}, position {newest}, came before {told}, position {position}")
+            } else if let Some((latest, other)) = latest.filter(|(own, _)| answered < *own) {
+                let other = other.told();
+                format!(
+                    "{other}, asked for at {latest} µs, came before {told}, answered at {answered} µs"
+                )
+            } else {
+                // One without a row is found elsewhere.
+                if row.is_some() {
+                    newest = Some((position, message));
+                }
+                if latest.is_none_or(|(latest, _)| asked > latest) {
+                    latest = Some((asked, message));
+                }
+                continue;
+            };
+            let detail = format!("in {order}: {detail}");
+            findings.add(Kind::Overtaken, message.story, detail);
         }
     }
 }

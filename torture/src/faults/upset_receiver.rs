@@ -1,4 +1,4 @@
-//! Who gets the messages refuses them for a while, or takes them and does not say so.
+//! Who gets the messages refuses some of them for a while, or takes them and does not say so.
 
 use std::time::Duration;
 
@@ -17,11 +17,17 @@ pub(super) const FAULT: Fault = Fault {
     inject: |ground, rng| inject(ground, rng).boxed(),
 };
 
-const MOODS: [Mood; 4] = [Mood::Refusing, Mood::Muddled, Mood::Silent, Mood::Rude];
+const MOODS: [Mood; 5] = [
+    Mood::Picky,
+    Mood::Picky,
+    Mood::Muddled,
+    Mood::Silent,
+    Mood::Rude,
+];
 
 async fn inject(ground: &Ground, mut rng: Rng) -> Outcome<Option<String>> {
     let mood = rng.choice(MOODS).unwrap_or_default();
-    let during: Duration = milliseconds(&mut rng, 50, 1_000);
+    let during: Duration = milliseconds(&mut rng, 100, 2_000);
     ground.receiver.be(mood, during);
     done(format!("{mood:?} for {during:?}"))
 }

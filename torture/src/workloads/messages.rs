@@ -10,15 +10,19 @@ use crate::plan::{Queued, Variant};
 /// In transaction mode, in front of everything else and behind it.
 pub(super) const PATH: &str = "/outbox/script";
 
-/// So few that operations meet in them, and so many that not all of them wait for one another.
-const ORDERS: u8 = 12;
+/// So few that operations meet in them, and so many that not all of them wait for one another. An operation's own
+/// messages are often in the same one.
+const ORDERS: u8 = 16;
 const TOPICS: [&str; 2] = ["orders", "mails"];
 
 /// One to three of them, queued in the one transaction.
 pub(super) fn with_messages(rng: &mut Rng, variant: &mut Variant) {
     let count = rng.usize(1..=3);
     // Taken in one order everywhere, or two transactions could wait for each other.
-    let mut orders: Vec<_> = (0..count).map(|_| order(rng)).collect();
+    let mut orders = match (order(rng), one_in(rng, 3)) {
+        (common, false) => vec![common; count],
+        (_, true) => (0..count).map(|_| order(rng)).collect(),
+    };
     orders.sort_unstable();
     let in_front = rng.usize(..=count);
     let mut scripts: Vec<_> = orders
@@ -49,7 +53,8 @@ pub(super) fn of_step(rng: &mut Rng, variant: &mut Variant) -> Value {
 }
 
 fn order(rng: &mut Rng) -> Option<String> {
-    rng.bool().then(|| format!("order-{:02}", rng.u8(..ORDERS)))
+    let is_loose = one_in(rng, 3);
+    (!is_loose).then(|| format!("order-{:02}", rng.u8(..ORDERS)))
 }
 
 /// Its script.
