@@ -37,6 +37,15 @@ pub(crate) const ALL: &[Defect] = &[
         on: Choice::Postgres,
         is_without_key: false,
     },
+    on_both("message-outside-transaction"),
+    Defect {
+        name: "stream-lock-skipped",
+        // On SQLite whoever writes is alone, and there is no lock.
+        on: Choice::Postgres,
+        is_without_key: false,
+    },
+    on_both("sent-before-published"),
+    on_both("order-not-held"),
 ];
 
 const fn on_both(name: &'static str) -> Defect {

@@ -2,11 +2,12 @@
 
 mod collector;
 mod commands;
+mod mortal;
 mod relay;
 
 use actix_web::HttpResponse;
 use diesel::result::{DatabaseErrorKind, Error};
-use idem_runtime::outbox::{EnqueueError, Message};
+use idem_runtime::outbox::{EnqueueError, Message, OutboxMessage};
 use idem_runtime::{Backend, IdempotencyKey, Retry};
 use serde::Deserialize;
 use serde_json::Value;
@@ -57,6 +58,17 @@ pub(crate) async fn queue<C: Backend>(
         }
     }
     Ok(())
+}
+
+/// What a message says of how it is to be published.
+fn header<'a>(message: &'a OutboxMessage, wanted: &str) -> Option<&'a str> {
+    let mut headers = message.headers();
+    headers.find_map(|(name, value)| (name == wanted).then_some(value))
+}
+
+fn number(message: &OutboxMessage, wanted: &str) -> u32 {
+    let value = header(message, wanted).and_then(|value| value.parse().ok());
+    value.unwrap_or_default()
 }
 
 /// [`play`] between messages.
