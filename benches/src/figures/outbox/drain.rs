@@ -127,7 +127,7 @@ async fn through<B: Broker>(bench: &Bench, stage: &Stage) -> Outcome<Vec<Figure>
         send(SIDES[side], messages).await
     })
     .await?;
-    let group = format!("Draining the outbox to {}", B::NAME);
+    let group = format!("Draining {messages} queued messages to {}", B::NAME);
     let compared = SIDES.iter().enumerate();
     let compared = compared.filter(|(own, (.., other))| own != other);
     let figures = compared.map(|(own, (source, setting, other))| {
