@@ -12,12 +12,13 @@ use crate::receiver::Mood;
 
 pub(super) const FAULT: Fault = Fault {
     name: "upset receiver",
-    weight: 4,
+    weight: 6,
     is_possible_on_sqlite: true,
     inject: |ground, rng| inject(ground, rng).boxed(),
 };
 
-const MOODS: [Mood; 5] = [
+const MOODS: [Mood; 6] = [
+    Mood::Picky,
     Mood::Picky,
     Mood::Picky,
     Mood::Muddled,
@@ -27,7 +28,7 @@ const MOODS: [Mood; 5] = [
 
 async fn inject(ground: &Ground, mut rng: Rng) -> Outcome<Option<String>> {
     let mood = rng.choice(MOODS).unwrap_or_default();
-    let during: Duration = milliseconds(&mut rng, 100, 2_000);
+    let during: Duration = milliseconds(&mut rng, 300, 3_000);
     ground.receiver.be(mood, during);
     done(format!("{mood:?} for {during:?}"))
 }

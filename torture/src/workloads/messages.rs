@@ -17,33 +17,30 @@ const TOPICS: [&str; 2] = ["orders", "mails"];
 
 /// One to three of them, queued in the one transaction.
 pub(super) fn with_messages(rng: &mut Rng, variant: &mut Variant) {
+    let mut in_front = scripts(rng, variant);
+    let behind = in_front.split_off(rng.usize(..=in_front.len()));
+    set(variant, "messages", in_front.into());
+    set(variant, "afterwards", behind.into());
+}
+
+/// The same for a handler that queues in front of everything else only.
+pub(super) fn with_messages_in_front(rng: &mut Rng, variant: &mut Variant) {
+    let in_front = scripts(rng, variant);
+    set(variant, "messages", in_front.into());
+}
+
+fn scripts(rng: &mut Rng, variant: &mut Variant) -> Vec<Value> {
     let count = rng.usize(1..=3);
-    // Taken in one order everywhere, or two transactions could wait for each other.
     let mut orders = match (order(rng), one_in(rng, 3)) {
         (common, false) => vec![common; count],
         (_, true) => (0..count).map(|_| order(rng)).collect(),
     };
+    // Taken in one order everywhere, or two transactions could wait for each other.
     orders.sort_unstable();
-    let in_front = rng.usize(..=count);
-    let mut scripts: Vec<_> = orders
+    orders
         .into_iter()
         .map(|order| one_more(rng, variant, order))
-        .collect();
-    let behind = scripts.split_off(in_front);
-    set(variant, "messages", scripts.into());
-    set(variant, "afterwards", behind.into());
-}
-
-/// All of them in front of everything else, for a handler that looks nowhere else.
-pub(super) fn all_in_front(variant: &mut Variant) {
-    let mut script = variant.script["messages"].take();
-    if let (Some(all), Some(behind)) = (
-        script.as_array_mut(),
-        variant.script["afterwards"].as_array_mut(),
-    ) {
-        all.append(behind);
-    }
-    set(variant, "messages", script);
+        .collect()
 }
 
 /// One, queued by a step.

@@ -3,7 +3,7 @@
 
 use fastrand::Rng;
 
-use super::messages::{self, all_in_front, with_messages};
+use super::messages::{self, with_messages, with_messages_in_front};
 use super::{Who, Workload, failing_first, one_in, operation, set, variant};
 use crate::plan::Operation;
 
@@ -45,11 +45,10 @@ impl Workload for Transaction {
             }
         }
         let path = rng.choice(PATHS).unwrap_or(PATHS[0]);
-        if [messages::PATH, SERIALIZABLE].contains(&path) {
-            with_messages(rng, &mut asked);
-        }
-        if path == SERIALIZABLE {
-            all_in_front(&mut asked);
+        match path {
+            messages::PATH => with_messages(rng, &mut asked),
+            SERIALIZABLE => with_messages_in_front(rng, &mut asked),
+            _ => {}
         }
         let mut operation = operation(self.name(), path, who, asked);
         operation.manners.asks_again = rng.u32(..3);
