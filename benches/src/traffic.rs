@@ -5,13 +5,14 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// The same request with one key after another.
 #[derive(Clone, Debug)]
 pub(crate) struct Traffic {
     path: &'static str,
     script: Script,
+    beside: Map<String, Value>,
     pub(crate) keys: Keys,
 }
 
@@ -51,6 +52,7 @@ const BARE: &str = "/bare/script";
 const PROTECTED: &str = "/account/script";
 const BY_HAND: &str = "/byhand/script";
 const FLOOR: &str = "/floor/script";
+const OUTBOX: &str = "/outbox/script";
 
 impl Traffic {
     /// The handler in a plain transaction.
@@ -73,10 +75,19 @@ impl Traffic {
         Self::first_attempts(FLOOR, script)
     }
 
+    /// The handler under `#[idempotent]` that queues messages; these members stand beside its script.
+    pub(crate) fn outbox(script: Script, beside: Map<String, Value>) -> Self {
+        Self {
+            beside,
+            ..Self::first_attempts(OUTBOX, script)
+        }
+    }
+
     fn first_attempts(path: &'static str, script: Script) -> Self {
         Self {
             path,
             script,
+            beside: Map::new(),
             keys: Keys::Fresh,
         }
     }
@@ -97,7 +108,11 @@ impl Traffic {
     }
 
     pub(crate) fn template(&self) -> Template {
-        let body = self.script.body().to_string();
+        let mut body = self.script.body();
+        if let Value::Object(members) = &mut body {
+            members.extend(self.beside.clone());
+        }
+        let body = body.to_string();
         let head = format!(
             "POST {} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer bench:token\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\nIdempotency-Key: ",

@@ -50,6 +50,7 @@ where
         Ok(response) => response,
         Err(ended) => return ended,
     };
+    let has_messages = places.has_messages();
     drop(places);
     let failed = has_failed(&response);
     if failed && !operation.policy.store.records(response.status().as_u16()) {
@@ -79,6 +80,9 @@ where
     };
     match committed {
         Ok(()) => {
+            if has_messages && !failed {
+                operation.settings.bell.ring();
+            }
             operation.tell("executed");
             Attempt::Recorded(answer, kept)
         }

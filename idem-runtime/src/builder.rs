@@ -16,6 +16,7 @@ use crate::fingerprint::Secrets;
 use crate::idempotency::{Idempotency, Settings};
 use crate::inflight::Flights;
 use crate::lease::{Heart, KEPT};
+use crate::outbox::Bell;
 use crate::policy::{IdempotencyPolicy, InFlight, Scope, policies};
 use crate::pool::ConnectionPool;
 use crate::problem::DEFAULT_BASE;
@@ -275,6 +276,7 @@ impl<C: Backend> Builder<C> {
             worker_interval: self.worker_interval,
             maintenance: Maintained::default(),
             heart: Heart::new(Arc::clone(&self.pool)),
+            bell: Bell::new(Arc::clone(&self.pool)),
             pool: self.pool,
             pool_timeout: self.pool_timeout,
             resolvers: self.resolvers,

@@ -25,6 +25,14 @@ pub(crate) enum Defect {
     BodyReserialized,
     /// Whatever COMMIT says, the operation counts as recorded.
     CommitErrorIgnored,
+    /// A message is committed as soon as it is queued, and the rest in a transaction of its own.
+    MessageOutsideTransaction,
+    /// Positions of one ordering key are given out without its lock.
+    StreamLockSkipped,
+    /// A message counts as sent before it is published.
+    SentBeforePublished,
+    /// Those behind a message that did not arrive are published all the same.
+    OrderNotHeld,
 }
 
 /// Whether this process has it.
@@ -49,7 +57,7 @@ mod seeded {
 
     const NAME: &str = "IDEM_DEFECT";
 
-    const ALL: [(&str, Defect); 10] = [
+    const ALL: [(&str, Defect); 14] = [
         (
             "record-outside-transaction",
             Defect::RecordOutsideTransaction,
@@ -63,6 +71,13 @@ mod seeded {
         ("pruner-deletes-pending", Defect::PrunerDeletesPending),
         ("body-reserialized", Defect::BodyReserialized),
         ("commit-error-ignored", Defect::CommitErrorIgnored),
+        (
+            "message-outside-transaction",
+            Defect::MessageOutsideTransaction,
+        ),
+        ("stream-lock-skipped", Defect::StreamLockSkipped),
+        ("sent-before-published", Defect::SentBeforePublished),
+        ("order-not-held", Defect::OrderNotHeld),
     ];
 
     static SEEDED: LazyLock<Option<Defect>> = LazyLock::new(|| {

@@ -14,6 +14,7 @@ use crate::builder::Builder;
 use crate::fingerprint::Secrets;
 use crate::inflight::Flights;
 use crate::lease::Heart;
+use crate::outbox::Bell;
 use crate::pool::ConnectionPool;
 use crate::scope::Resolvers;
 use crate::store::Backend;
@@ -71,6 +72,8 @@ pub(crate) struct Settings<C> {
     pub(crate) worker_interval: Duration,
     pub(crate) maintenance: Maintained,
     pub(crate) heart: Heart<C>,
+    /// Wakes relays.
+    pub(crate) bell: Bell<C>,
     pub(crate) flights: Flights,
     pub(crate) operations: Arc<Semaphore>,
 }

@@ -5,7 +5,9 @@
 
 mod app;
 mod database;
+pub mod hook;
 mod http;
+pub mod outbox;
 mod proxy;
 mod stage;
 mod switch;

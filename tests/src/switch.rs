@@ -1,9 +1,11 @@
-//! A TCP switch: clients keep one address while what is behind it goes, comes back, or is another server. It does not
-//! read what it carries; the proxy does.
+//! A TCP switch: clients keep one address while what is behind it goes, comes back, says nothing, or is another server. It
+//! does not read what it carries; the proxy does.
 
+use std::io;
 use std::net::SocketAddr;
 
-use tokio::io::copy_bidirectional;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -12,6 +14,7 @@ use tokio::task::JoinHandle;
 pub struct Switch {
     address: SocketAddr,
     lead: watch::Sender<Lead>,
+    is_mute: watch::Sender<bool>,
     open: watch::Sender<usize>,
     listener: JoinHandle<()>,
 }
@@ -35,11 +38,18 @@ impl Switch {
         let address = listener.local_addr().expect("an address");
         let target = Some(target);
         let lead = watch::Sender::new(Lead { target, era: 0 });
+        let is_mute = watch::Sender::new(false);
         let open = watch::Sender::new(0);
-        let accept = accept(listener, lead.subscribe(), open.clone());
+        let accept = accept(
+            listener,
+            lead.subscribe(),
+            is_mute.subscribe(),
+            open.clone(),
+        );
         Self {
             address,
             lead,
+            is_mute,
             open,
             listener: tokio::spawn(accept),
         }
@@ -60,6 +70,11 @@ impl Switch {
         self.set(Some(target)).await;
     }
 
+    /// Nothing comes back to clients any more, over whatever connection, while all that they send arrives.
+    pub fn mute(&self) {
+        self.is_mute.send_replace(true);
+    }
+
     async fn set(&self, target: Option<SocketAddr>) {
         self.lead.send_modify(|lead| {
             lead.target = target;
@@ -78,9 +93,14 @@ impl Drop for Switch {
     }
 }
 
-async fn accept(listener: TcpListener, lead: watch::Receiver<Lead>, open: watch::Sender<usize>) {
-    while let Ok((mut client, _)) = listener.accept().await {
-        let mut lead = lead.clone();
+async fn accept(
+    listener: TcpListener,
+    lead: watch::Receiver<Lead>,
+    is_mute: watch::Receiver<bool>,
+    open: watch::Sender<usize>,
+) {
+    while let Ok((client, _)) = listener.accept().await {
+        let (mut lead, is_mute) = (lead.clone(), is_mute.clone());
         let Lead { target, era } = *lead.borrow();
         let Some(target) = target else {
             continue;
@@ -89,10 +109,16 @@ async fn accept(listener: TcpListener, lead: watch::Receiver<Lead>, open: watch:
         tokio::spawn(async move {
             let _open = open;
             let carry = async {
-                let mut server = TcpStream::connect(target).await?;
+                let server = TcpStream::connect(target).await?;
                 client.set_nodelay(true)?;
                 server.set_nodelay(true)?;
-                copy_bidirectional(&mut client, &mut server).await
+                let (mut asks, hears) = client.into_split();
+                let (says, mut told) = server.into_split();
+                let there = async {
+                    copy(&mut asks, &mut told).await?;
+                    told.shutdown().await
+                };
+                tokio::try_join!(there, back(says, hears, is_mute))
             };
             // Also when the switch itself is gone.
             tokio::select! {
@@ -100,6 +126,22 @@ async fn accept(listener: TcpListener, lead: watch::Receiver<Lead>, open: watch:
                 _ = carry => {}
             }
         });
+    }
+}
+
+/// What the server says, unless nothing is to come back.
+async fn back(
+    mut server: OwnedReadHalf,
+    mut client: OwnedWriteHalf,
+    mut is_mute: watch::Receiver<bool>,
+) -> io::Result<()> {
+    let mut bytes = vec![0; 1 << 14];
+    loop {
+        let count = server.read(&mut bytes).await?;
+        if is_mute.wait_for(|is_mute| !*is_mute).await.is_err() || count == 0 {
+            return client.shutdown().await;
+        }
+        client.write_all(&bytes[..count]).await?;
     }
 }
 

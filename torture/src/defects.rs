@@ -13,7 +13,7 @@ pub(crate) struct Defect {
 }
 
 pub(crate) const ALL: &[Defect] = &[
-    on_both("record-outside-transaction"),
+    on_all("record-outside-transaction"),
     Defect {
         name: "no-lock-no-key",
         // SQLite itself lets nobody write over what it has not seen.
@@ -25,21 +25,30 @@ pub(crate) const ALL: &[Defect] = &[
         on: Choice::Both,
         is_without_key: true,
     },
-    on_both("fingerprint-not-compared"),
-    on_both("scope-left-out"),
-    on_both("fence-skipped"),
-    on_both("stale-lease-taken"),
-    on_both("pruner-deletes-pending"),
-    on_both("body-reserialized"),
+    on_all("fingerprint-not-compared"),
+    on_all("scope-left-out"),
+    on_all("fence-skipped"),
+    on_all("stale-lease-taken"),
+    on_all("pruner-deletes-pending"),
+    on_all("body-reserialized"),
     Defect {
         name: "commit-error-ignored",
         // On SQLite there is no wire to be cut, and whoever has come to COMMIT is the one writer.
         on: Choice::Postgres,
         is_without_key: false,
     },
+    on_all("message-outside-transaction"),
+    Defect {
+        name: "stream-lock-skipped",
+        // On SQLite whoever writes is alone, and there is no lock.
+        on: Choice::Postgres,
+        is_without_key: false,
+    },
+    on_all("sent-before-published"),
+    on_all("order-not-held"),
 ];
 
-const fn on_both(name: &'static str) -> Defect {
+const fn on_all(name: &'static str) -> Defect {
     Defect {
         name,
         on: Choice::Both,

@@ -1,6 +1,8 @@
-//! What a run happens on: the applications, their database, the history. Everybody who asks or harms has it.
+//! What a run happens on: the applications, their database, who gets their messages, the history. Everybody who asks or harms has it.
 
+use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 
 use fastrand::Rng;
 use idem_tests::Launch;
@@ -10,6 +12,8 @@ use crate::backends::Backend;
 use crate::defects;
 use crate::history::History;
 use crate::options::Options;
+use crate::proxy::Proxy;
+use crate::receiver::Receiver;
 use crate::slot::{Held, Slot};
 
 const POOL: u32 = 6;
@@ -18,7 +22,8 @@ const WORKERS: u32 = 2;
 pub(crate) struct Ground {
     pub(crate) backend: Box<dyn Backend>,
     pub(crate) slots: Vec<Slot>,
-    pub(crate) history: History,
+    pub(crate) receiver: Receiver,
+    pub(crate) history: Arc<History>,
     /// Who moves the clock.
     pub(crate) clock: tokio::sync::Mutex<()>,
 }
@@ -31,22 +36,27 @@ impl Ground {
         history: History,
     ) -> Outcome<Self> {
         let program = options.app()?;
+        let history = Arc::new(history);
+        let receiver = Receiver::start(Arc::clone(&history)).await;
         let mut slots = Vec::new();
         for number in 0..options.apps as usize {
             let back = backend.proxy().await?;
             let url = backend.url_through(back.as_ref());
-            let mut launch = launch(&program, &url, options.defect.as_deref());
+            let out = Proxy::start().await?;
+            out.lead_to(Some(receiver.address()));
+            let mut launch = launch(&program, &url, out.address(), options.defect.as_deref());
             let log = history.directory().join(format!("app-{number}.log"));
             let file = history.directory().join(format!("clock-{number}"));
             let clock = backend.host_clock(file)?;
             if let Some(clock) = &clock {
                 launch = clock.on(launch);
             }
-            slots.push(Slot::new(number, launch, clock, back, log).await?);
+            slots.push(Slot::new(number, launch, clock, back, out, log).await?);
         }
         let ground = Self {
             backend,
             slots,
+            receiver,
             history,
             clock: tokio::sync::Mutex::default(),
         };
@@ -75,8 +85,10 @@ impl Ground {
     /// All harm is undone, and every application answers.
     pub(crate) async fn everything_runs(&self) -> Outcome {
         self.backend.is_up().await?;
+        self.receiver.heal();
         for slot in &self.slots {
             slot.front.heal();
+            slot.out.heal();
             if let Some(back) = &slot.back {
                 back.heal();
             }
@@ -86,7 +98,8 @@ impl Ground {
     }
 }
 
-fn launch(program: &Path, url: &str, defect: Option<&str>) -> Launch {
+fn launch(program: &Path, url: &str, out: SocketAddr, defect: Option<&str>) -> Launch {
+    let relay = format!("--relay=webhook:http://{out}/");
     let mut launch = Launch::of(program, url)
         .pool(POOL)
         .workers(WORKERS)
@@ -99,6 +112,13 @@ fn launch(program: &Path, url: &str, defect: Option<&str>) -> Launch {
         "--worker-interval-ms=300",
         "--shutdown-timeout-s=1",
         "--pool-timeout-ms=2000",
+        &relay,
+        // Taken over within a run, where a relay is killed or stopped.
+        "--relay-claim-ms=2000",
+        "--relay-poll-ms=500",
+        "--relay-pause-ms=100",
+        // The receiver may be away as often as it likes.
+        "--relay-attempts=1000000",
     ] {
         launch = launch.argument(argument);
     }

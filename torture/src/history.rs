@@ -1,4 +1,4 @@
-//! What happened: operations, attempts with their answers, faults; kept in memory, and written down as it comes, one
+//! What happened: operations, attempts with their answers, faults, messages that arrived; kept in memory, and written down as it comes, one
 //! JSON object a line. Judges nothing.
 
 use std::fs::{self, File};
@@ -86,6 +86,15 @@ pub(crate) struct Injected {
     pub(crate) what: Option<String>,
 }
 
+/// A message that has arrived as a whole.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Arrival {
+    pub(crate) id: String,
+    pub(crate) body: Arc<str>,
+    /// Whether it counts for whoever got it.
+    pub(crate) is_taken: bool,
+}
+
 /// All of it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
@@ -93,6 +102,8 @@ pub(crate) struct Record {
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) shifts: Vec<Shift>,
     pub(crate) faults: Vec<Injected>,
+    /// In the order in which they came.
+    pub(crate) arrivals: Vec<Arrival>,
 }
 
 /// The record while it grows.
@@ -220,6 +231,13 @@ impl History {
         let mut kept = self.kept();
         kept.write(&json!({ "shift": shift }));
         kept.record.shifts.push(shift);
+    }
+
+    pub(crate) fn arrival(&self, arrival: Arrival) {
+        let mut kept = self.kept();
+        let at = self.now();
+        kept.write(&json!({ "arrival": arrival, "at": at }));
+        kept.record.arrivals.push(arrival);
     }
 
     /// One more line, which the record does not need.

@@ -15,6 +15,7 @@ mod operator;
 mod options;
 mod plan;
 mod proxy;
+mod receiver;
 mod report;
 mod run;
 mod slot;

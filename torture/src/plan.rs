@@ -60,6 +60,16 @@ pub(crate) struct Variant {
     pub(crate) calls: usize,
     /// Whether a call may come twice with the same key.
     pub(crate) may_repeat_calls: bool,
+    /// What a run that ends well has queued; in steps, one message with each effect.
+    pub(crate) messages: Vec<Queued>,
+}
+
+/// A message, which says of itself what it is.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Queued {
+    pub(crate) payload: Value,
+    /// Its ordering key.
+    pub(crate) order: Option<String>,
 }
 
 /// What its client is like.

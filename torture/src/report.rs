@@ -1,4 +1,5 @@
-//! The figures of a run: what was asked, what was done to whom, what was answered, and what should not have been seen.
+//! The figures of a run: what was asked, what was done to whom, what was answered, what was sent, and what should not have
+//! been seen.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -71,6 +72,7 @@ impl Report<'_> {
             "  left by their clients and driven by a worker: {}",
             self.driven()
         )?;
+        self.messages(text)?;
         let kinds = counted(self.violations.iter().map(|one| format!("{:?}", one.kind)));
         section(text, "violations", &kinds)?;
         let mut shown: BTreeMap<_, usize> = BTreeMap::new();
@@ -91,6 +93,21 @@ impl Report<'_> {
             text,
             "  the same plan again, with another timing: {}",
             self.replay
+        )
+    }
+
+    /// How many arrived, and how often.
+    fn messages(&self, text: &mut String) -> std::fmt::Result {
+        let arrivals = &self.record.arrivals;
+        let taken = arrivals.iter().filter(|arrival| arrival.is_taken);
+        let often = counted(taken.map(|arrival| arrival.id.clone()));
+        let total: u64 = often.values().sum();
+        let more_than_once = often.values().filter(|count| **count > 1).count();
+        writeln!(
+            text,
+            "  messages: {} in {total} arrivals, {more_than_once} of them more than once; {} arrivals refused",
+            often.len(),
+            arrivals.len() as u64 - total
         )
     }
 

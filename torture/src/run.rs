@@ -1,4 +1,4 @@
-//! A run from its beginning to its end: prepare, ask and harm, let settle, read, check, report.
+//! A run from its beginning to its end: prepare, ask and harm, let settle, let everything be sent, read, check, report.
 
 use std::fs;
 use std::sync::Arc;
@@ -26,6 +26,8 @@ const QUIET: Duration = Duration::from_secs(6);
 const LAST_PATIENCE: Duration = Duration::from_secs(45);
 const OPERATOR_PAUSE: Duration = Duration::from_secs(1);
 const ASKED_AT_ONCE: usize = 24;
+/// For all messages that are left, when nothing is wrong any more.
+const SENDING_PATIENCE: Duration = Duration::from_secs(60);
 /// What workers have open for a moment is nothing that is left.
 const LOOKS: u32 = 30;
 const PAUSE: Duration = Duration::from_millis(200);
@@ -77,6 +79,7 @@ pub(crate) async fn one(options: &Options, name: &str, seed: u64) -> Outcome<Run
     ground.everything_runs().await?;
     sleep(QUIET).await;
     let settled = let_settle(&ground, seed).await?;
+    let_send(&ground).await?;
     let settled_in = start.elapsed();
 
     let tables = read(&ground).await?;
@@ -178,6 +181,17 @@ async fn keep_settling(
     }
 }
 
+/// Returns when no message waits any more; those that wait for too long are found in the tables.
+async fn let_send(ground: &Ground) -> Outcome {
+    let waiting = "SELECT 'waiting' AS a, CAST(count(*) AS text) AS b FROM idempotency_outbox
+                    WHERE sent_at IS NULL AND dead_at IS NULL HAVING count(*) > 0";
+    let start = Instant::now();
+    while start.elapsed() < SENDING_PATIENCE && !ground.backend.rows(waiting).await?.is_empty() {
+        sleep(PAUSE).await;
+    }
+    Ok(())
+}
+
 async fn read(ground: &Ground) -> Outcome<Tables> {
     let mut open = Vec::new();
     for _ in 0..LOOKS {
@@ -188,6 +202,7 @@ async fn read(ground: &Ground) -> Outcome<Tables> {
         sleep(PAUSE).await;
     }
     let mut tables = Tables::read(&*ground.backend).await?;
+    tables.read_outbox(&*ground.backend).await?;
     tables.open = open;
     Ok(tables)
 }

@@ -23,6 +23,8 @@ pub(crate) struct Slot {
     pub(crate) front: Proxy,
     /// Between the application and its database, where there is a wire.
     pub(crate) back: Option<Proxy>,
+    /// Between the application and who gets its messages.
+    pub(crate) out: Proxy,
     /// That of the application's host, where it can be moved.
     pub(crate) clock: Option<HostClock>,
     launch: Launch,
@@ -42,12 +44,14 @@ impl Slot {
         launch: Launch,
         clock: Option<HostClock>,
         back: Option<Proxy>,
+        out: Proxy,
         log: PathBuf,
     ) -> Outcome<Self> {
         Ok(Self {
             number,
             front: Proxy::start().await?,
             back,
+            out,
             clock,
             launch,
             log,

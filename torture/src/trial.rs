@@ -36,7 +36,7 @@ pub(crate) async fn all(options: &Options) -> Outcome {
     }
     println!();
     for [defect, backend, seconds, operations, violations] in &lines {
-        println!("{defect:<26}  {backend:<8}  {seconds:>10}  {operations:>10}  {violations}");
+        println!("{defect:<27}  {backend:<8}  {seconds:>10}  {operations:>10}  {violations}");
     }
     if failures.is_empty() {
         return Ok(());

@@ -41,17 +41,8 @@ pub(crate) fn find_or_install_pgbouncer() -> Outcome<PathBuf> {
     if let Some(named) = env::var_os(PGBOUNCER).filter(|path| !path.is_empty()) {
         return Ok(named.into());
     }
-    if find_pgbouncer().is_none() && is_root() {
-        install("pgbouncer")?;
-    }
-    find_pgbouncer().ok_or_else(|| {
-        format!(
-            "no PgBouncer found (looked in PATH and /usr/sbin).\n\
-             Install it:  sudo apt-get install -y pgbouncer\n\
-             or name it:  {PGBOUNCER}=/path/to/pgbouncer cargo xtask pgbouncer"
-        )
-        .into()
-    })
+    let find = || find_program("pgbouncer", &[], &["/usr/sbin"]);
+    find_or_install_package("PgBouncer", "pgbouncer", PGBOUNCER, find)
 }
 
 /// libfaketime, in Debian's package where we may install it. Whoever wants it can do without.
@@ -69,14 +60,10 @@ pub(crate) fn offer_faketime() {
     }
 }
 
-fn find_pgbouncer() -> Option<PathBuf> {
-    find_program("pgbouncer", &[], &["/usr/sbin"])
-}
-
 /// `nats-server`: an installed one, else Debian's package where we may install it.
 pub(crate) fn find_or_install_nats() -> Outcome<PathBuf> {
     let find = || find_program("nats-server", &[], &["/usr/sbin"]);
-    find_or_install_broker("NATS", "nats-server", NATS, find)
+    find_or_install_package("NATS", "nats-server", NATS, find)
 }
 
 /// `rabbitmq-server` and `epmd`, as for [`find_or_install_nats`]. Debian's in the PATH wants to be run by its own user: it
@@ -87,10 +74,11 @@ pub(crate) fn find_or_install_rabbit() -> Outcome<(PathBuf, PathBuf)> {
         let names = find_program("epmd", &[], &["/usr/lib/erlang/bin"])?;
         Some((server, names))
     };
-    find_or_install_broker("RabbitMQ", "rabbitmq-server", AMQP, find)
+    find_or_install_package("RabbitMQ", "rabbitmq-server", AMQP, find)
 }
 
-fn find_or_install_broker<T>(
+/// What is found, before Debian's package is installed or behind that; the variable is how to name something else.
+fn find_or_install_package<T>(
     name: &str,
     package: &str,
     variable: &str,
@@ -108,7 +96,7 @@ fn find_or_install_broker<T>(
         format!(
             "no {name} found{failed}.\n\
              Install it:  sudo apt-get install -y {package}\n\
-             or name a running one in {variable}"
+             or name another one in {variable}"
         )
         .into()
     })

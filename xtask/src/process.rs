@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::Outcome;
@@ -28,7 +28,14 @@ pub(crate) fn build(package: &str, program: &str) -> Command {
 pub(crate) fn workspace() -> PathBuf {
     let ours = env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-    ours.parent().map(PathBuf::from).unwrap_or(ours)
+    workspace_of(&ours)
+}
+
+/// Of this member, which may be several directories below it.
+fn workspace_of(member: &Path) -> PathBuf {
+    let mut directories = member.ancestors();
+    let root = directories.find(|directory| directory.join("Cargo.lock").is_file());
+    root.unwrap_or(member).to_owned()
 }
 
 pub(crate) fn target() -> PathBuf {
@@ -77,4 +84,19 @@ fn shown(command: &Command) -> String {
         .map(OsStr::to_string_lossy)
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The logs of its servers were found in `examples/target`.
+    #[test]
+    fn a_member_two_directories_down_is_of_the_same_workspace() {
+        let ours = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let root = workspace_of(ours);
+        assert_eq!(ours, root.join("xtask"));
+        assert_eq!(workspace_of(&root.join("examples/orders")), root);
+        assert_eq!(workspace_of(&root.join("tests/model")), root);
+    }
 }

@@ -1,13 +1,14 @@
 //! A private RabbitMQ without plugins, and the name service that its node needs.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::Outcome;
 use crate::binaries::find_or_install_rabbit;
 use crate::place::Place;
-use crate::service::{Service, quiet_port};
+use crate::service::{Service, insist, quiet_port};
 
 /// Ends, and its files go, when this is dropped.
 pub struct Rabbit {
@@ -18,53 +19,39 @@ pub struct Rabbit {
 }
 
 impl Rabbit {
-    /// A fresh one, which takes some seconds to be ready.
+    /// A fresh one, ready, which takes some seconds.
     ///
     /// # Errors
     ///
-    /// There is no RabbitMQ, or it cannot be started.
-    pub fn begin() -> Outcome<Self> {
+    /// There is no RabbitMQ, or it does not start.
+    pub fn start() -> Outcome<Self> {
         let (server, names) = find_or_install_rabbit()?;
-        let names_port = quiet_port()?;
-        let names = begin_names(names, names_port)?;
+        insist(|| Self::start_on(&server, &names, Ports::quiet()?))
+    }
+
+    fn start_on(server: &Path, names: &Path, ports: Ports) -> Outcome<Self> {
+        let names = start_names(names.into(), ports.names)?;
         let place = Place::fresh("rabbitmq")?;
-        let port = quiet_port()?;
-        let mut arguments = environment(&place, port, names_port)?;
+        let mut arguments = environment(&place, ports)?;
         arguments.push(server.into());
-        let server = Service::begin(
+        let server = Service::start(
             "RabbitMQ",
             place,
             "/usr/bin/env".into(),
             arguments,
             "Server startup complete",
         )?;
-        println!("xtask: RabbitMQ on 127.0.0.1:{port}, ready in some seconds");
+        println!("xtask: RabbitMQ on 127.0.0.1:{}", ports.clients);
         Ok(Self {
-            port,
+            port: ports.clients,
             server,
             _names: names,
         })
     }
 
-    /// A fresh one, ready.
-    ///
-    /// # Errors
-    ///
-    /// There is no RabbitMQ, or it does not start.
-    pub fn start() -> Outcome<Self> {
-        let mut rabbit = Self::begin()?;
-        rabbit.server.wait()?;
-        Ok(rabbit)
-    }
-
     /// Where it listens, with its user.
     pub fn url(&self) -> String {
         format!("amqp://guest:guest@127.0.0.1:{}/%2f", self.port)
-    }
-
-    /// Returns when it answers, with its log where it has ended instead.
-    pub(crate) fn wait(&mut self) -> Outcome {
-        self.server.wait()
     }
 
     /// SIGKILL.
@@ -82,28 +69,47 @@ impl Rabbit {
     ///
     /// It does not start.
     pub fn revive(&mut self) -> Outcome {
-        self.server.begin_again()?;
-        self.server.wait()
+        self.server.revive()
     }
 }
 
-fn begin_names(program: PathBuf, port: u16) -> Outcome<Service> {
+/// Who listens where.
+#[derive(Clone, Copy)]
+struct Ports {
+    clients: u16,
+    /// Other nodes, of which there are none.
+    nodes: u16,
+    names: u16,
+}
+
+impl Ports {
+    fn quiet() -> Outcome<Self> {
+        Ok(Self {
+            clients: quiet_port()?,
+            nodes: quiet_port()?,
+            names: quiet_port()?,
+        })
+    }
+}
+
+fn start_names(program: PathBuf, port: u16) -> Outcome<Service> {
     let port = port.to_string();
     let arguments = ["-debug", "-address", "127.0.0.1", "-port", &port].map(OsString::from);
     let place = Place::fresh("epmd")?;
-    let mut names = Service::begin("epmd", place, program, arguments.into(), "epmd running")?;
-    names.wait()?;
-    Ok(names)
+    Service::start("epmd", place, program, arguments.into(), "epmd running")
 }
 
-/// Nothing of a RabbitMQ that the machine has for itself. Run as under systemd it is one process, without a shell around it.
-fn environment(place: &Place, port: u16, names_port: u16) -> Outcome<Vec<OsString>> {
+/// For `env`: nothing of a RabbitMQ that the machine has for itself, nor of ours that somebody runs with other settings. Run
+/// as under systemd it is one process, without a shell around it.
+fn environment(place: &Place, ports: Ports) -> Outcome<Vec<OsString>> {
     let plugins = place.directory.join("enabled_plugins");
     fs::write(&plugins, "[].\n")?;
     let below = |name: &str| place.directory.join(name).into_os_string();
     let text = |text: &str| OsString::from(text);
     let port_text = |port: u16| OsString::from(port.to_string());
+    let node = format!("idem-{}@localhost", ports.clients);
     let variables = [
+        ("PATH", env::var_os("PATH").unwrap_or_default()),
         ("HOME", place.directory.clone().into()),
         ("LANG", text("C.UTF-8")),
         ("RUNNING_UNDER_SYSTEMD", text("1")),
@@ -118,11 +124,15 @@ fn environment(place: &Place, port: u16, names_port: u16) -> Outcome<Vec<OsStrin
         ("RABBITMQ_MNESIA_BASE", below("mnesia")),
         ("RABBITMQ_LOG_BASE", below("log")),
         ("RABBITMQ_LOGS", text("-")),
-        ("RABBITMQ_NODENAME", format!("idem-{port}@localhost").into()),
+        ("RABBITMQ_NODENAME", node.into()),
         ("RABBITMQ_NODE_IP_ADDRESS", text("127.0.0.1")),
-        ("RABBITMQ_NODE_PORT", port_text(port)),
-        ("RABBITMQ_DIST_PORT", port_text(quiet_port()?)),
-        ("ERL_EPMD_PORT", port_text(names_port)),
+        ("RABBITMQ_NODE_PORT", port_text(ports.clients)),
+        ("RABBITMQ_DIST_PORT", port_text(ports.nodes)),
+        (
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
+            text("-kernel inet_dist_use_interface {127,0,0,1}"),
+        ),
+        ("ERL_EPMD_PORT", port_text(ports.names)),
         ("ERL_EPMD_ADDRESS", text("127.0.0.1")),
     ];
     let assign = |(name, value): (&str, OsString)| {
@@ -130,5 +140,62 @@ fn environment(place: &Place, port: u16, names_port: u16) -> Outcome<Vec<OsStrin
         assignment.push(value);
         assignment
     };
-    Ok(variables.map(assign).into())
+    let assignments = variables.map(assign);
+    Ok([text("-i")].into_iter().chain(assignments).collect())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// The addresses on which this machine listens on that port, in the notation of `/proc/net`.
+    fn listening(port: u16) -> Vec<String> {
+        const LISTENS: &str = "0A";
+        let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(fs::read_to_string);
+        let lines = tables.into_iter().flatten();
+        let addresses = lines.flat_map(|table| {
+            let lines = table.lines().skip(1);
+            let sockets = lines.filter_map(|line| {
+                let mut fields = line.split_whitespace().skip(1);
+                let (address, number) = fields.next()?.rsplit_once(':')?;
+                let is_listening = fields.nth(1)? == LISTENS;
+                let is_it = u16::from_str_radix(number, 16) == Ok(port);
+                (is_listening && is_it).then(|| address.to_owned())
+            });
+            sockets.collect::<Vec<_>>()
+        });
+        addresses.collect()
+    }
+
+    #[test]
+    fn all_of_it_listens_on_the_loopback_interface_alone() {
+        const LOOPBACK: [&str; 2] = ["0100007F", "00000000000000000000000001000000"];
+        let (server, names) = find_or_install_rabbit().unwrap();
+        let ports = Ports::quiet().unwrap();
+        let _rabbit = Rabbit::start_on(&server, &names, ports).unwrap();
+        for port in [ports.clients, ports.nodes, ports.names] {
+            let addresses = listening(port);
+            assert!(!addresses.is_empty(), "nobody listens on {port}");
+            for address in addresses {
+                assert!(LOOPBACK.contains(&address.as_str()), "{port}: {address}");
+            }
+        }
+    }
+
+    /// The case above once more, where somebody has set what would keep RabbitMQ from starting.
+    #[test]
+    fn it_inherits_no_settings() {
+        let case = "rabbit::tests::all_of_it_listens_on_the_loopback_interface_alone";
+        let mut tests = Command::new(env::current_exe().unwrap());
+        tests.args(["--exact", case]);
+        tests.env("RABBITMQ_BOOT_MODULE", "nobody");
+        tests.env("ERL_FLAGS", "-no_such_flag +nor_such");
+        let output = tests.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{told}");
+        assert!(told.contains("1 passed"), "{told}");
+    }
 }

@@ -14,6 +14,7 @@ use crate::place::Place;
 use crate::supervisor::{Life, supervise};
 
 const PATIENCE: Duration = Duration::from_secs(90);
+const ATTEMPTS: u32 = 3;
 
 /// Below the ports that systems give to clients: one of those that nobody listens on can be reached by a client that was
 /// given the same one, which then talks to itself.
@@ -30,8 +31,8 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Starts it, and does not wait for it.
-    pub(crate) fn begin(
+    /// Starts it, and returns when it is ready.
+    pub(crate) fn start(
         name: &'static str,
         place: Place,
         program: PathBuf,
@@ -46,22 +47,22 @@ impl Service {
             supervisor: None,
             place,
         };
-        service.begin_again()?;
+        service.revive()?;
         Ok(service)
     }
 
     /// The same after it was killed.
-    pub(crate) fn begin_again(&mut self) -> Outcome {
+    pub(crate) fn revive(&mut self) -> Outcome {
         // The files outlive the server, and go when we do.
         let nothing = self.place.directory.join("nothing");
         let life = Life::Once("KILL");
         let child = supervise(&self.place, &nothing, life, &self.program, &self.arguments)?;
         self.supervisor = Some(child);
-        Ok(())
+        self.wait()
     }
 
     /// Returns when it has said that it is ready.
-    pub(crate) fn wait(&mut self) -> Outcome {
+    fn wait(&mut self) -> Outcome {
         let start = Instant::now();
         loop {
             let log = fs::read_to_string(self.place.log()).unwrap_or_default();
@@ -94,6 +95,17 @@ impl Drop for Service {
         let _ = self.kill();
         self.place.leave();
     }
+}
+
+/// Starts a server, and another one where it did not start: somebody else may take a port between our look and the server's.
+pub(crate) fn insist<T>(mut start: impl FnMut() -> Outcome<T>) -> Outcome<T> {
+    for _ in 1..ATTEMPTS {
+        match start() {
+            Ok(server) => return Ok(server),
+            Err(error) => println!("xtask: {error}\nxtask: another one is started"),
+        }
+    }
+    start()
 }
 
 /// One that nobody listens on, and that no client is given.

@@ -35,21 +35,49 @@ pub(crate) fn run(extra: &[String]) -> Outcome {
 }
 
 fn tests(extra: &[String]) -> Outcome {
-    // Held until the tests are over: dropping one stops the server. RabbitMQ takes its time, and the tests that are for it
-    // wait for it.
-    let (amqp, rabbit) = given_or(AMQP, Rabbit::begin, Rabbit::url)?;
-    let (nats, _nats) = given_or(NATS, Nats::start, Nats::url)?;
-    let (url, _cluster) = given_or(URL, || Cluster::start(Purpose::Tests), Cluster::url)?;
     let mut command = cargo_test(extra);
+    // Held until the tests are over: dropping one stops the server.
+    let (url, _cluster) = given_or(URL, || Cluster::start(Purpose::Tests), Cluster::url)?;
+    command.env(URL, url);
+    let _brokers = match needs_brokers(extra) {
+        true => {
+            let (nats, nats_server) = given_or(NATS, Nats::start, Nats::url)?;
+            let (amqp, rabbit_server) = given_or(AMQP, Rabbit::start, Rabbit::url)?;
+            command.envs([(NATS, nats), (AMQP, amqp)]);
+            Some((nats_server, rabbit_server))
+        }
+        false => None,
+    };
     // What the tests listen on themselves is not behind anybody's proxy.
     let direct = "127.0.0.1,localhost";
     command.envs([("NO_PROXY", direct), ("no_proxy", direct)]);
-    let outcome = process::run(command.envs([(URL, url), (NATS, nats), (AMQP, amqp)]));
-    match (outcome, rabbit) {
-        // Why it did not start explains more than what has failed for it.
-        (Err(failed), Some(mut rabbit)) => rabbit.wait().and(Err(failed)),
-        (outcome, _) => outcome,
+    process::run(&mut command)
+}
+
+/// Only `tests/tests/brokers` asks for the shared ones.
+fn needs_brokers(extra: &[String]) -> bool {
+    let is_picked = |picked: Option<Vec<&str>>, name| picked.is_none_or(|all| all.contains(&name));
+    is_picked(packages_of(extra), "idem-tests")
+        && is_picked(picked(extra, &["--test"], &["--test="]), "brokers")
+}
+
+fn packages_of(extra: &[String]) -> Option<Vec<&str>> {
+    picked(extra, &["-p", "--package"], &["-p", "--package="])
+}
+
+/// What cargo is told with an option, in the next word or behind a prefix in the same one; `None` where it is not.
+fn picked<'a>(extra: &'a [String], options: &[&str], prefixes: &[&str]) -> Option<Vec<&'a str>> {
+    let words = extra.iter().map(String::as_str);
+    let mut words = words.take_while(|word| *word != "--");
+    let mut picked = Vec::new();
+    while let Some(word) = words.next() {
+        if options.contains(&word) {
+            picked.extend(words.next());
+        } else {
+            picked.extend(prefixes.iter().find_map(|prefix| word.strip_prefix(prefix)));
+        }
     }
+    (!picked.is_empty()).then_some(picked)
 }
 
 /// What the variable names, else a server of our own.
@@ -68,8 +96,7 @@ fn given_or<T>(
 
 fn cargo_test(extra: &[String]) -> Command {
     let mut command = cargo(["test", "--all-features"]);
-    let picks = |argument: &String| argument.starts_with("-p") || argument.starts_with("--package");
-    if !extra.iter().any(picks) {
+    if packages_of(extra).is_none() {
         command.arg("--workspace");
     }
     if extra.is_empty() {
@@ -77,4 +104,28 @@ fn cargo_test(extra: &[String]) -> Command {
     }
     command.args(extra);
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brokers_are_for_the_tests_that_ask_for_them() {
+        let needs = |line: &str| {
+            let words: Vec<_> = line.split_whitespace().map(String::from).collect();
+            needs_brokers(&words)
+        };
+        assert!(needs(""));
+        assert!(needs("some_filter"));
+        assert!(needs("-pidem-tests --tests"));
+        assert!(needs("--package=idem-tests --test brokers -- nats"));
+        assert!(needs("-p orders --package idem-tests --test=brokers"));
+        assert!(needs("-- -p other"));
+        assert!(!needs("-p other"));
+        assert!(!needs("-pother"));
+        assert!(!needs("-p orders -p idem-runtime -- idem-tests"));
+        assert!(!needs("-p idem-tests --test contract -- brokers"));
+        assert!(!needs("--test settings --test tidy"));
+    }
 }

@@ -3,6 +3,7 @@
 mod growth;
 mod instructions;
 mod network;
+mod outbox;
 mod processor;
 mod pruning;
 mod replays;
@@ -36,6 +37,7 @@ figures! {
     storm,
     network,
     sqlite,
+    outbox,
     growth,
     pruning,
     statements,

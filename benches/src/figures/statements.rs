@@ -9,6 +9,7 @@ use idem_tests::{App, Backend, Request};
 use crate::Outcome;
 use crate::bench::Bench;
 use crate::figure::{Figure, Target};
+use crate::figures::outbox;
 use crate::traffic::{Script, Work, fresh_keys, key_text};
 
 /// A request of one side.
@@ -17,41 +18,55 @@ struct Kind {
     name: &'static str,
     path: &'static str,
     is_replay: bool,
+    /// Whether a message is queued.
+    is_queueing: bool,
 }
 
 /// Their places among the kinds.
 const FIRST_ATTEMPT: usize = 0;
 const BARE: usize = 1;
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 7] = [
     Kind {
         name: "first attempt, protected",
         path: "/account/script",
         is_replay: false,
+        is_queueing: false,
     },
     Kind {
         name: "bare",
         path: "/bare/script",
         is_replay: false,
+        is_queueing: false,
     },
     Kind {
         name: "first attempt, by hand",
         path: "/byhand/script",
         is_replay: false,
+        is_queueing: false,
     },
     Kind {
         name: "first attempt, floor",
         path: "/floor/script",
         is_replay: false,
+        is_queueing: false,
+    },
+    Kind {
+        name: "first attempt, protected, with one message",
+        path: "/outbox/script",
+        is_replay: false,
+        is_queueing: true,
     },
     Kind {
         name: "replay, protected",
         path: "/account/script",
         is_replay: true,
+        is_queueing: false,
     },
     Kind {
         name: "replay, by hand",
         path: "/byhand/script",
         is_replay: true,
+        is_queueing: false,
     },
 ];
 
@@ -83,11 +98,14 @@ pub(crate) async fn measure(bench: &Bench) -> Outcome<Vec<Figure>> {
 impl Kind {
     /// A request, and those that must have been answered before it is one of this kind.
     async fn request(self, app: &App) -> Request {
-        let script = Script::new(Work::OneInsert, 300);
+        let mut body = Script::new(Work::OneInsert, 300).body();
+        if self.is_queueing {
+            body["messages"] = outbox::messages();
+        }
         let request = Request::post(self.path)
             .bearer("bench:token")
             .key(key_text(fresh_keys(1).start))
-            .json(&script.body());
+            .json(&body);
         if self.is_replay {
             ask(app, &request).await;
         }

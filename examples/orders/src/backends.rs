@@ -1,4 +1,4 @@
-//! The handlers, written once in `orders.rs`, `payments.rs` and `shipments.rs`, made for each type of connection. No logic.
+//! The handlers, written once in `orders.rs`, `payments.rs`, `receipts.rs` and `shipments.rs`, made for each type of connection. No logic.
 //!
 //! diesel compiles a query for one backend, and diesel-async has no connection that is one of several. An
 //! application that knows its database when it is compiled needs no macro: it names its connection's type in
@@ -12,19 +12,22 @@ macro_rules! backend {
             use diesel::prelude::*;
             use diesel_async::RunQueryDsl;
             use diesel_async::pooled_connection::bb8::Pool;
-            use idem_runtime::{Idempotency, Steps, idempotent};
+            use idem_runtime::{Idempotency, IdempotencyKey, Steps, idempotent, outbox};
 
             use crate::auth::AuthUser;
             use crate::courier::Courier;
             use crate::errors::{ApiError, StartError};
             use crate::orders::{Line, NewOrder, Order, OrderView, order_handlers};
             use crate::payments::{NewPayment, PaymentView, payment_handlers};
-            use crate::schema::{order_lines, orders, payments, products};
+            use crate::receipts::{Receipt, ReceiptView, TOPIC, receipt_handlers};
+            use crate::schema::{order_lines, orders, payments, products, receipts};
             use crate::shipments::{BOOK, DISPATCH, NewShipment, ShipmentView, shipment_handlers};
+            use crate::signed::{Secret, Signed};
             use crate::workers;
 
             order_handlers!($connection);
             payment_handlers!($connection);
+            receipt_handlers!($connection);
             shipment_handlers!($connection);
 
             /// One `Idempotency` for the whole process, shared by the threads of the server. Its workers in the
@@ -32,6 +35,7 @@ macro_rules! backend {
             pub(crate) fn routes(
                 pool: Pool<$connection>,
                 courier: Courier,
+                secret: Secret,
             ) -> Result<impl Fn(&mut web::ServiceConfig) + Clone + Send + 'static, StartError> {
                 let idempotency = Idempotency::<$connection>::builder(pool.clone())
                     .account::<AuthUser>()
@@ -41,15 +45,19 @@ macro_rules! backend {
                 let idempotency = web::Data::new(idempotency);
                 let pool = web::Data::new(pool);
                 let courier = web::Data::new(courier);
+                let secret = web::Data::new(secret);
                 Ok(move |app: &mut web::ServiceConfig| {
                     app.app_data(idempotency.clone())
                         .app_data(pool.clone())
                         .app_data(courier.clone())
+                        .app_data(secret.clone())
                         .service(create_order)
                         .service(cancel_order)
                         .service(list_orders)
                         .service(get_order)
                         .service(pay_order)
+                        .service(take_receipt)
+                        .service(list_receipts)
                         .service(ship_order);
                 })
             }

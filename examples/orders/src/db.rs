@@ -11,6 +11,7 @@ use diesel_async::pooled_connection::bb8::Pool;
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 use diesel_async::{AsyncConnection, AsyncMigrationHarness, AsyncPgConnection};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+use idem_runtime::migrations;
 use idem_runtime::pool::{postgres_config, sqlite_config};
 
 use crate::errors::StartError;
@@ -51,9 +52,11 @@ impl Database {
                 connection
                     .batch_execute("PRAGMA busy_timeout = 5000")
                     .map_err(|error| StartError::Migrate(error.into()))?;
-                connection
-                    .run_pending_migrations(idem_runtime::migrations::sqlite())
-                    .map_err(StartError::Migrate)?;
+                for tables in [migrations::sqlite(), migrations::outbox_sqlite()] {
+                    connection
+                        .run_pending_migrations(tables)
+                        .map_err(StartError::Migrate)?;
+                }
                 connection
                     .run_pending_migrations(SQLITE_TABLES)
                     .map_err(StartError::Migrate)?;
@@ -73,9 +76,11 @@ impl Database {
 
 async fn migrate_postgres(url: &str) -> Result<(), StartError> {
     let mut harness = AsyncMigrationHarness::new(AsyncPgConnection::establish(url).await?);
-    harness
-        .run_pending_migrations(idem_runtime::migrations::postgres())
-        .map_err(StartError::Migrate)?;
+    for tables in [migrations::postgres(), migrations::outbox_postgres()] {
+        harness
+            .run_pending_migrations(tables)
+            .map_err(StartError::Migrate)?;
+    }
     harness
         .run_pending_migrations(POSTGRES_TABLES)
         .map_err(StartError::Migrate)?;

@@ -7,6 +7,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, WWW_AUTHENTICATE};
 use actix_web::{HttpResponse, ResponseError};
 use idem_runtime::StepError;
+use idem_runtime::outbox::EnqueueError;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -22,6 +23,8 @@ pub(crate) enum ApiError {
     Unauthorized,
     #[error("{0}")]
     BadRequest(String),
+    #[error("the webhook's signature is not right")]
+    BadSignature,
     #[error("there is nothing here")]
     NotFound,
     #[error("an order needs at least one item")]
@@ -46,6 +49,8 @@ pub(crate) enum ApiError {
     Courier(#[source] io::Error),
     #[error("a step of the operation failed")]
     Step(#[from] StepError),
+    #[error("the receipt could not be queued")]
+    Queue(#[from] EnqueueError),
     #[error("the database failed")]
     Database(#[from] diesel::result::Error),
     #[error("no connection to the database")]
@@ -63,6 +68,7 @@ impl ApiError {
         match self {
             Self::Unauthorized => "unauthorized",
             Self::BadRequest(_) => "bad-request",
+            Self::BadSignature => "bad-signature",
             Self::NotFound => "not-found",
             Self::EmptyOrder => "empty-order",
             Self::BadQuantity(_) => "bad-quantity",
@@ -75,6 +81,7 @@ impl ApiError {
             Self::AlreadyShipped => "already-shipped",
             Self::Courier(_) => "courier",
             Self::Step(_) => "step",
+            Self::Queue(_) => "queue",
             Self::Database(_) => "database",
             Self::NoConnection(_) => "no-connection",
         }
@@ -84,7 +91,7 @@ impl ApiError {
 impl ResponseError for ApiError {
     fn status_code(&self) -> StatusCode {
         match self {
-            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::Unauthorized | Self::BadSignature => StatusCode::UNAUTHORIZED,
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::EmptyOrder | Self::BadQuantity(_) | Self::UnknownProduct(_) | Self::BadAmount => {
@@ -97,7 +104,7 @@ impl ResponseError for ApiError {
             | Self::AlreadyShipped => StatusCode::CONFLICT,
             Self::Courier(_) => StatusCode::BAD_GATEWAY,
             Self::Step(error) => error.status_code(),
-            Self::Database(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Queue(_) | Self::Database(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Self::NoConnection(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -138,6 +145,16 @@ pub(crate) enum StartError {
     Pool(#[from] diesel_async::pooled_connection::PoolError),
     #[error("idempotency is not configured as the endpoints need it: {0}")]
     Idempotency(#[from] idem_runtime::BuildError),
+    #[error("receipts cannot be sent: {0}")]
+    Webhook(#[from] idem_runtime::outbox::WebhookError),
+    #[error("ORDERS_RECEIPTS_SECRET is {0}")]
+    Sign(#[from] idem_runtime::outbox::InvalidSecret),
+    #[error("cannot reach the server that NATS_URL names: {0}")]
+    Nats(#[from] async_nats::ConnectError),
+    #[error("cannot make the stream of the receipts: {0}")]
+    Stream(#[from] async_nats::jetstream::context::CreateStreamError),
+    #[error("the relay of the receipts is not configured as it should be: {0}")]
+    Relay(#[from] idem_runtime::outbox::RelayBuildError),
     #[error("cannot start the runtime: {0}")]
     Runtime(#[source] io::Error),
 }

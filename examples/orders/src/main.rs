@@ -1,7 +1,8 @@
-//! A small API of orders, payments and shipments whose retries are safe. Starting it, and nothing else.
+//! A small API of orders, payments and shipments whose retries are safe. Starting and stopping it, and nothing else.
 //!
 //! `cargo run -p orders` needs no set-up: it makes a SQLite file. `ORDERS_DB` names another file, `DATABASE_URL`
-//! a PostgreSQL database, and `PORT` another port. `ORDERS_COURIER` is the directory of the courier's books.
+//! a PostgreSQL database, and `PORT` another port. `ORDERS_COURIER` is the directory of the courier's books. Receipts go
+//! to the program itself, to `ORDERS_RECEIPTS_URL`, signed with `ORDERS_RECEIPTS_SECRET`, or to NATS at `NATS_URL`.
 
 mod auth;
 mod backends;
@@ -9,9 +10,12 @@ mod courier;
 mod db;
 mod errors;
 mod orders;
+mod outlet;
 mod payments;
+mod receipts;
 mod schema;
 mod shipments;
+mod signed;
 mod welcome;
 mod workers;
 
@@ -20,11 +24,15 @@ use std::io;
 use std::process::ExitCode;
 
 use actix_web::{App, HttpServer, web};
+use idem_runtime::Backend;
+use idem_runtime::pool::ConnectionPool;
 use tracing_subscriber::EnvFilter;
 
 use crate::courier::Courier;
 use crate::db::Database;
 use crate::errors::{ApiError, StartError};
+use crate::outlet::Outlet;
+use crate::signed::Secret;
 
 fn main() -> ExitCode {
     let filter = EnvFilter::try_from_default_env()
@@ -46,22 +54,32 @@ fn start() -> Result<(), StartError> {
     let port = port()?;
     let database = Database::from_env();
     let courier = Courier::from_env();
+    let secret = Secret::from_env();
+    let outlet = Outlet::from_env(secret.clone());
     database.migrate()?;
     actix_web::rt::System::new().block_on(async {
         match &database {
             Database::Sqlite(path) => {
-                let routes = backends::sqlite::routes(db::sqlite_pool(path).await?, courier)?;
-                serve(port, &database, routes).await
+                let pool = db::sqlite_pool(path).await?;
+                let routes = backends::sqlite::routes(pool.clone(), courier, secret)?;
+                serve(port, &database, &outlet, pool, routes).await
             }
             Database::Postgres(url) => {
-                let routes = backends::postgres::routes(db::postgres_pool(url).await?, courier)?;
-                serve(port, &database, routes).await
+                let pool = db::postgres_pool(url).await?;
+                let routes = backends::postgres::routes(pool.clone(), courier, secret)?;
+                serve(port, &database, &outlet, pool, routes).await
             }
         }
     })
 }
 
-async fn serve<Routes>(port: u16, database: &Database, routes: Routes) -> Result<(), StartError>
+async fn serve<C: Backend, Routes>(
+    port: u16,
+    database: &Database,
+    outlet: &Outlet,
+    pool: impl ConnectionPool<C>,
+    routes: Routes,
+) -> Result<(), StartError>
 where
     Routes: Fn(&mut web::ServiceConfig) + Clone + Send + 'static,
 {
@@ -77,10 +95,16 @@ where
         io::ErrorKind::AddrInUse => StartError::PortTaken(port),
         _ => StartError::Listen(error),
     })?;
-    if let Some(address) = server.addrs().first() {
-        welcome::print(*address, database);
-    }
-    server.run().await.map_err(StartError::Listen)
+    let Some(address) = server.addrs().first().copied() else {
+        return Ok(());
+    };
+    let relay = outlet.relay(pool, address).await?;
+    welcome::print(address, database, outlet);
+    let served = server.run().await;
+    println!("orders stops as soon as the receipts that are under way have arrived");
+    // What else is queued waits for the next start.
+    relay.stop().await;
+    served.map_err(StartError::Listen)
 }
 
 fn bad_request(error: &dyn std::error::Error) -> actix_web::Error {

@@ -1,4 +1,4 @@
-//! Orders: making, cancelling and reading them. Nothing of idempotency but the attributes.
+//! Orders: making, cancelling and reading them. Nothing of idempotency but the attributes, and the key of an order's receipt.
 
 use std::collections::BTreeMap;
 
@@ -96,12 +96,13 @@ impl OrderView {
 /// The handlers of orders, for one type of connection.
 macro_rules! order_handlers {
     ($connection:ty) => {
-        /// Takes the items out of stock and makes an order of them, all or nothing.
+        /// Takes the items out of stock, makes an order of them and queues its receipt, all or nothing.
         #[post("/orders")]
-        #[idempotent(scope = "account", retain = "24h")]
+        #[idempotent(scope = "account", retain = "72h")]
         pub(crate) async fn create_order(
             user: AuthUser,
             order: web::Json<NewOrder>,
+            key: IdempotencyKey,
             conn: &mut $connection,
         ) -> Result<HttpResponse, ApiError> {
             let mut taken = Vec::new();
@@ -135,6 +136,13 @@ macro_rules! order_handlers {
                     .await?;
                 lines.push(line);
             }
+            let receipt = Receipt {
+                account: user.account,
+                order_id: order.id,
+                total_cents: total,
+            };
+            // Sent once this is committed, and not at all if it is not.
+            outbox::enqueue(conn, &key, TOPIC, &receipt).await?;
             Ok(HttpResponse::Created()
                 .insert_header((header::LOCATION, format!("/orders/{}", order.id)))
                 .json(OrderView::new(order, Some(lines))))

@@ -20,9 +20,9 @@ pub(crate) struct PaymentView {
 /// The handlers of payments, for one type of connection; [`order_handlers`](crate::orders) stand beside them.
 macro_rules! payment_handlers {
     ($connection:ty) => {
-        /// Books a payment. Money is remembered longer than an order: a client may come back after a weekend.
+        /// Books a payment. Money is remembered longer than an order: a client may come back after a holiday.
         #[post("/orders/{id}/payments")]
-        #[idempotent(scope = "account", retain = "72h")]
+        #[idempotent(scope = "account", retain = "7d")]
         pub(crate) async fn pay_order(
             user: AuthUser,
             id: web::Path<i64>,

@@ -36,6 +36,15 @@ diesel::table! {
     }
 }
 
+diesel::table! {
+    receipts (id) {
+        id -> BigInt,
+        account -> Text,
+        order_id -> BigInt,
+        total_cents -> BigInt,
+    }
+}
+
 diesel::joinable!(order_lines -> orders (order_id));
 diesel::joinable!(payments -> orders (order_id));
 diesel::allow_tables_to_appear_in_same_query!(products, orders, order_lines, payments);

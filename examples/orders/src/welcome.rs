@@ -1,13 +1,14 @@
-//! What the program says when it is ready: where it is, and four commands to try. No logic.
+//! What the program says when it is ready: where it is, and commands to try. No logic.
 
 use std::net::SocketAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::db::Database;
+use crate::outlet::Outlet;
 
 /// Prints the address and the commands. The keys are new ones at each start, or a second look at the program
 /// would begin with a replay.
-pub(crate) fn print(address: SocketAddr, database: &Database) {
+pub(crate) fn print(address: SocketAddr, database: &Database, outlet: &Outlet) {
     let started = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -34,10 +35,26 @@ pub(crate) fn print(address: SocketAddr, database: &Database) {
         "shipment",
         r#"{"to":"1 High Street"}"#,
     );
+    let receipts = match outlet {
+        Outlet::Webhook(None, _) => format!(
+            "Its receipt, queued in the same transaction, is posted to the program itself. It is here within a second, \
+             once:\n\n  \
+             curl http://{address}/receipts -H 'Authorization: Bearer alice:demo'"
+        ),
+        Outlet::Webhook(Some(_), _) => {
+            "Its receipt, queued in the same transaction, is posted to ORDERS_RECEIPTS_URL."
+                .to_owned()
+        }
+        Outlet::Nats(_) => {
+            "Its receipt, queued in the same transaction, goes to the stream `orders` of NATS."
+                .to_owned()
+        }
+    };
     println!(
         "orders listens on http://{address} ({database})\n\n\
          A first attempt is answered with 201 and takes two of the tea:\n\n  {first}\n\n\
          Its retry gets the same answer with `idempotent-replayed: true`, and takes nothing:\n\n  {first}\n\n\
+         {receipts}\n\n\
          The same key with another body is a mistake, 422:\n\n  {other}\n\n\
          This one calls a courier (for order 1; put another number there). Before it answers, say `kill -9 {}`, start \
          the\nprogram and send it again: 409 until the courier has been asked, then the answer, and one parcel:\n\n  \

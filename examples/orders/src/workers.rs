@@ -1,4 +1,4 @@
-//! What works in the background, on every replica of the program. No logic.
+//! What works in the background, on every replica of the program; the relay is in `outlet.rs`. No logic.
 
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ mod common;
 use std::net::TcpListener;
 use std::process::Command;
 
-use common::{Orders, Request, on_postgres};
+use common::{Orders, Request, on_postgres, until};
 
 #[test]
 fn the_printed_commands_do_what_is_said_on_sqlite() {
@@ -21,7 +21,7 @@ fn the_printed_commands_do_what_is_said_on_postgres() {
 }
 
 fn the_printed_commands_do_what_is_said(mut orders: Orders) {
-    let [first, retry, other, ship] = orders.commands().try_into().ok().unwrap();
+    let [first, retry, receipts, other, ship] = orders.commands();
 
     let created = first.send();
     assert_eq!(created.status, 201, "{created:?}");
@@ -36,6 +36,12 @@ fn the_printed_commands_do_what_is_said(mut orders: Orders) {
         "{replayed:?}"
     );
     assert_eq!(replayed.repeated(), created.repeated());
+
+    let receipt = until(|| {
+        let receipts = receipts.send().json();
+        receipts.as_array().unwrap().first().cloned()
+    });
+    assert_eq!(receipt["order_id"], 1);
 
     let refused = other.send();
     assert_eq!(refused.status, 422, "{refused:?}");

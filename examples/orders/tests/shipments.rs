@@ -10,7 +10,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Orders, Request, Response, on_postgres};
+use common::{Orders, Request, Response, on_postgres, until};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -37,7 +37,7 @@ fn killed_behind_the_booking_on_postgres() {
 /// The courier knows nothing, so that the reconciler lets the retry run.
 fn killed_before_the_booking(mut orders: Orders) {
     let (ship, first) = shipping(&mut orders);
-    until(|| is_shipped(&ship.address));
+    until(|| is_shipped(&ship.address).then_some(()));
     drop(first);
     let answer = shipped_after_restart(&mut orders, &ship);
     assert_eq!(parcels(orders.directory()), 1, "{answer:?}");
@@ -46,7 +46,7 @@ fn killed_before_the_booking(mut orders: Orders) {
 /// The courier has the parcel, so that the reconciler gives the answer.
 fn killed_behind_the_booking(mut orders: Orders) {
     let (ship, first) = shipping(&mut orders);
-    until(|| parcels(orders.directory()) == 1);
+    until(|| (parcels(orders.directory()) == 1).then_some(()));
     drop(first);
     let answer = shipped_after_restart(&mut orders, &ship);
     assert_eq!(parcels(orders.directory()), 1, "{answer:?}");
@@ -54,7 +54,7 @@ fn killed_behind_the_booking(mut orders: Orders) {
 
 /// An order, and the request to ship it, which is under way.
 fn shipping(orders: &mut Orders) -> (Request, std::net::TcpStream) {
-    let [order, _, _, ship] = orders.commands().try_into().ok().unwrap();
+    let [order, _, _, _, ship] = orders.commands();
     assert_eq!(order.send().status, 201);
     let first = ship.begin();
     (ship, first)
@@ -63,7 +63,7 @@ fn shipping(orders: &mut Orders) -> (Request, std::net::TcpStream) {
 /// What a client gets that sends its request until there is an answer.
 fn shipped_after_restart(orders: &mut Orders, ship: &Request) -> Response {
     orders.restart();
-    let address = orders.commands().remove(0).address;
+    let [Request { address, .. }] = orders.commands();
     let ship = ship.to(&address);
     let start = Instant::now();
     let answer = loop {
@@ -91,14 +91,6 @@ fn shipped_after_restart(orders: &mut Orders, ship: &Request) -> Response {
 /// Whether the first step is done.
 fn is_shipped(address: &str) -> bool {
     Request::get(address, "/orders/1").send().json()["shipped"] == true
-}
-
-fn until(mut condition: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < PATIENCE, "it does not come");
-        sleep(Duration::from_millis(10));
-    }
 }
 
 /// How many the courier has.

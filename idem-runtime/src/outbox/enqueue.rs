@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::Message;
+use crate::defects::{Defect, is_seeded};
 use crate::digest::part;
 use crate::key::IdempotencyKey;
 use crate::scope::lock_number;
@@ -81,14 +82,27 @@ pub(super) async fn write<C: Backend>(
         payload: message.payload.clone(),
         delay: message.delay,
     };
-    let stream = message.ordering_key.as_deref().map(stream_lock);
+    let ordering_key = queued.ordering_key;
+    let stream = ordering_key
+        .filter(|_| !is_seeded(Defect::StreamLockSkipped))
+        .map(stream_lock);
     if !outbox::queue(conn, stream, &queued).await? {
         // No earlier run can have queued it: it would have been recorded as well. The row is of an operation
         // that had the same key, and whose record has outlived its retention.
         queued.id = Uuid::new_v4();
         outbox::queue(conn, stream, &queued).await?;
     }
+    if is_seeded(Defect::MessageOutsideTransaction) {
+        commit_apart(conn).await?;
+    }
     Ok(queued.id)
+}
+
+/// A seeded defect.
+async fn commit_apart<C: Backend>(conn: &mut C) -> Result<(), EnqueueError> {
+    let committed = C::commit(conn).await;
+    committed.map_err(|_| diesel::result::Error::RollbackTransaction)?;
+    Ok(C::begin(conn, None).await?)
 }
 
 /// The number of the lock under which the positions of one ordering key are given out.

@@ -39,6 +39,7 @@
 //!
 //! No SQL.
 
+mod bell;
 mod enqueue;
 mod letters;
 mod message;
@@ -55,6 +56,7 @@ mod sending;
 #[cfg(feature = "webhook")]
 mod webhook;
 
+pub(crate) use bell::Bell;
 pub use enqueue::{EnqueueError, enqueue};
 pub use letters::{DeadMessage, dead, requeue};
 pub use message::Message;

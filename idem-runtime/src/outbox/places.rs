@@ -71,6 +71,14 @@ fn address<C>(connection: &C) -> usize {
     std::ptr::from_ref(connection).addr()
 }
 
+impl InTransaction {
+    /// Whether messages have been queued.
+    pub(crate) fn has_messages(&self) -> bool {
+        let open = self.0.lock();
+        open.as_ref().is_some_and(|open| !open.numbers.is_empty())
+    }
+}
+
 impl Drop for InTransaction {
     fn drop(&mut self) {
         *self.0.lock() = None;

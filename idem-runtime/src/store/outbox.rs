@@ -69,6 +69,9 @@ pub trait Queue: Leases {
         query: BacklogQuery,
     ) -> impl Future<Output = QueryResult<Vec<(i64, Option<i64>)>>>;
 
+    /// Wakes whoever waits for messages.
+    fn wake(connection: &mut Self) -> impl Future<Output = QueryResult<()>>;
+
     /// Calls `wake` once and then whenever somebody has committed messages, until the connection is lost.
     fn listen(connection: &mut Self, wake: impl Fn()) -> impl Future<Output = QueryResult<()>>;
 }
@@ -156,7 +159,6 @@ pub(crate) async fn queue<C: Queue>(
         ")",
         Piece::UnlessThere("message_id"),
     ];
-    let insert = statement![Piece::Wake(insert)];
     Ok(C::queue(connection, lock, insert).await? > 0)
 }
 

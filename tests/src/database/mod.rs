@@ -17,13 +17,6 @@ pub enum Backend {
     Sqlite,
 }
 
-impl Backend {
-    /// All of them.
-    pub const fn all() -> [Self; 3] {
-        [Self::Postgres, Self::Mysql, Self::Sqlite]
-    }
-}
-
 /// One test's database.
 pub struct Database {
     place: Place,

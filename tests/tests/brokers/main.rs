@@ -3,7 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod destination;
 mod hook;
+mod killed;
 mod messages;
 mod nats;
 mod quiet;

@@ -1,18 +1,18 @@
 //! An outbox through a relay to each kind of server, which dies once meanwhile: each message arrives, and after those with the
 //! same id are taken as one, once.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use async_nats::jetstream;
-use idem_tests::{App, Request, Stage, Switch, on_postgres, until};
-use lapin::options::{BasicGetOptions, QueueDeclareOptions};
-use lapin::types::FieldTable;
+use idem_tests::outbox::{all_sent, unsent};
+use idem_tests::{App, Request, Stage, Switch, on_postgres};
 use serde_json::{Value, json};
 use xtask::{Nats, Rabbit};
 
+use crate::destination::{Destination, Held, Queue, Subject};
 use crate::hook::{Hook, answer};
 use crate::messages::unique;
-use crate::servers::{channel, own};
+use crate::servers::own;
 
 on_postgres! {
     through_nats,
@@ -54,11 +54,6 @@ async fn queue(app: &App, topic: &str, numbers: std::ops::Range<u64>) {
     }
 }
 
-async fn unsent(stage: &Stage) -> i64 {
-    let unsent = "SELECT count(*) FROM idempotency_outbox WHERE sent_at IS NULL";
-    stage.database.number(unsent).await
-}
-
 /// Half before, half while the server is away, the rest after it has come back.
 async fn queue_around(
     app: &App,
@@ -73,14 +68,11 @@ async fn queue_around(
     assert!(unsent(stage).await >= i64::try_from(MESSAGES / 4).unwrap());
     live();
     queue(app, topic, MESSAGES * 3 / 4..MESSAGES).await;
-    until("all is sent", || async {
-        (unsent(stage).await == 0).then_some(())
-    })
-    .await;
+    all_sent(stage).await;
 }
 
 /// Ids and payloads of what has arrived: each number under one id.
-fn check(arrived: &[(String, Vec<u8>)]) {
+fn check(arrived: &[Held]) {
     let mut payloads = BTreeMap::new();
     for (id, payload) in arrived {
         let number: u64 = serde_json::from_slice(payload).expect("a number");
@@ -95,61 +87,27 @@ fn check(arrived: &[(String, Vec<u8>)]) {
 
 async fn through_nats(stage: &Stage) {
     let mut server = own(Nats::start);
-    let topic = unique("relayed");
-    let client = async_nats::connect(server.url()).await.unwrap();
-    let jetstream = jetstream::new(client);
-    let config = jetstream::stream::Config {
-        name: topic.clone(),
-        subjects: vec![topic.clone()],
-        ..Default::default()
-    };
-    let mut stream = jetstream.create_stream(config).await.unwrap();
-    let app = relay(stage, &format!("nats:{}", server.url())).await;
-    let server = std::cell::RefCell::new(&mut server);
+    let subject = Subject::at(&server.url()).await;
+    let app = relay(stage, &subject.relay(subject.address())).await;
+    let server = RefCell::new(&mut server);
     let die = || own(|| server.borrow_mut().kill());
     let live = || own(|| server.borrow_mut().revive());
-    queue_around(&app, &topic, stage, die, live).await;
-
-    let count = stream.info().await.unwrap().state.messages;
+    queue_around(&app, subject.topic(), stage, die, live).await;
+    let held = subject.held().await;
+    let count = held.len() as u64;
     assert_eq!(count, MESSAGES, "JetStream has dropped the duplicates");
-    let mut arrived = Vec::new();
-    for sequence in 1..=count {
-        let message = stream.get_raw_message(sequence).await.unwrap();
-        let id = message.headers.get("Nats-Msg-Id").unwrap().to_string();
-        arrived.push((id, message.payload.to_vec()));
-    }
-    check(&arrived);
+    check(&held);
 }
 
 async fn through_rabbitmq(stage: &Stage) {
     let mut server = own(Rabbit::start);
-    let topic = unique("relayed");
-    let options = QueueDeclareOptions {
-        durable: true,
-        ..Default::default()
-    };
-    let before = channel(&server.url()).await;
-    let declared = before.queue_declare(topic.as_str().into(), options, FieldTable::default());
-    declared.await.unwrap();
-    let app = relay(stage, &format!("amqp:{}", server.url())).await;
-    let url = server.url();
-    let server = std::cell::RefCell::new(&mut server);
+    let waiting = Queue::at(&server.url()).await;
+    let app = relay(stage, &waiting.relay(waiting.address())).await;
+    let server = RefCell::new(&mut server);
     let die = || own(|| server.borrow_mut().kill());
     let live = || own(|| server.borrow_mut().revive());
-    queue_around(&app, &topic, stage, die, live).await;
-
-    let after = channel(&url).await;
-    let mut arrived = Vec::new();
-    let options = BasicGetOptions { no_ack: true };
-    while let Some(got) = after
-        .basic_get(topic.as_str().into(), options)
-        .await
-        .unwrap()
-    {
-        let id = got.delivery.properties.message_id().clone().unwrap();
-        arrived.push((id.to_string(), got.delivery.data.clone()));
-    }
-    check(&arrived);
+    queue_around(&app, waiting.topic(), stage, die, live).await;
+    check(&waiting.held().await);
 }
 
 async fn through_a_webhook(stage: &Stage) {
@@ -163,10 +121,7 @@ async fn through_a_webhook(stage: &Stage) {
     assert!(unsent(stage).await >= i64::try_from(MESSAGES / 4).unwrap());
     switch.lead_to(hook.address()).await;
     queue(&app, &topic, MESSAGES * 3 / 4..MESSAGES).await;
-    until("all is sent", || async {
-        (unsent(stage).await == 0).then_some(())
-    })
-    .await;
+    all_sent(stage).await;
 
     let got = hook.got();
     let id = |got: &crate::hook::Got| got.header("webhook-id").unwrap();

@@ -12,8 +12,12 @@ const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A client of the shared NATS.
 pub(crate) async fn nats() -> async_nats::Client {
-    let url = named("IDEM_TEST_NATS_URL");
-    async_nats::connect(&url).await.expect("NATS answers")
+    async_nats::connect(nats_url()).await.expect("NATS answers")
+}
+
+/// The shared NATS.
+pub(crate) fn nats_url() -> String {
+    named("IDEM_TEST_NATS_URL")
 }
 
 /// The shared RabbitMQ.

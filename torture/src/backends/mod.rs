@@ -38,6 +38,9 @@ pub(crate) trait Backend: Send + Sync {
     /// The time that leases and records are measured by, some seconds ago.
     fn seconds_ago(&self, seconds: u32) -> String;
 
+    /// The id of a message, as hexadecimal digits.
+    fn message_id(&self) -> &'static str;
+
     /// Returns when it answers.
     fn is_up(&self) -> BoxFuture<'_, Outcome>;
 
@@ -102,6 +105,22 @@ pub(crate) struct Tables {
     pub(crate) pending: Vec<String>,
     /// Transactions and locks.
     pub(crate) open: Vec<String>,
+    /// Messages by their ids.
+    pub(crate) outbox: BTreeMap<String, Message>,
+}
+
+/// What the outbox says of a message.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Message {
+    pub(crate) position: u64,
+    pub(crate) state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub(crate) enum State {
+    Waiting,
+    Sent,
+    Dead,
 }
 
 impl Tables {
@@ -130,6 +149,29 @@ impl Tables {
             tables.pending.push(format!("{scope} {key}"));
         }
         Ok(tables)
+    }
+
+    /// What is in the outbox, which grows with the run.
+    pub(crate) async fn read_outbox(&mut self, backend: &dyn Backend) -> Outcome {
+        let query = format!(
+            "SELECT {} AS a, CAST(position AS text) || CASE WHEN dead_at IS NOT NULL THEN ' dead'
+             WHEN sent_at IS NOT NULL THEN ' sent' ELSE ' waiting' END AS b FROM idempotency_outbox",
+            backend.message_id()
+        );
+        for row in backend.rows(&query).await? {
+            let (id, rest) = two(row)?;
+            let (position, state) = rest.split_once(' ').ok_or("two words")?;
+            let message = Message {
+                position: position.parse()?,
+                state: match state {
+                    "sent" => State::Sent,
+                    "dead" => State::Dead,
+                    _ => State::Waiting,
+                },
+            };
+            self.outbox.insert(id, message);
+        }
+        Ok(())
     }
 }
 

@@ -155,6 +155,10 @@ impl Backend for Postgres {
         format!("clock_timestamp() - interval '{seconds} seconds'")
     }
 
+    fn message_id(&self) -> &'static str {
+        "replace(message_id::text, '-', '')"
+    }
+
     fn is_up(&self) -> BoxFuture<'_, Outcome> {
         async {
             let start = Instant::now();

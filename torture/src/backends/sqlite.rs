@@ -98,6 +98,10 @@ impl Backend for Sqlite {
         format!("strftime('%Y-%m-%d %H:%M:%f', 'now', '-{seconds} seconds')")
     }
 
+    fn message_id(&self) -> &'static str {
+        "lower(hex(message_id))"
+    }
+
     fn is_up(&self) -> BoxFuture<'_, Outcome> {
         async { Ok(()) }.boxed()
     }

@@ -1,10 +1,11 @@
-//! What must be so of everything that clients saw and tables hold: a verdict on a history, by rules that are one
+//! What must be so of everything that clients saw, receivers got and tables hold: a verdict on a history, by rules that are one
 //! function each. Sends nothing, reads no database, knows no clock.
 
 mod answers;
 mod effects;
 mod leftovers;
 pub(crate) mod logs;
+mod messages;
 #[cfg(test)]
 mod tests;
 mod windows;
@@ -46,6 +47,16 @@ pub(crate) enum Kind {
     Calls,
     /// One derived key for two operations.
     SharedKey,
+    /// A message of what has happened did not arrive.
+    Undelivered,
+    /// A message arrived of what has not happened, or more often than it has.
+    Unfounded,
+    /// Two contents under one id, or one that nobody has queued.
+    Garbled,
+    /// A message arrived in front of one that was committed before it and has the same ordering key.
+    Overtaken,
+    /// A relay has given a message up.
+    GivenUp,
     /// No last word, though nothing is wrong any more.
     Stuck,
     /// A row that is still pending.
@@ -98,6 +109,7 @@ pub(crate) fn check(record: &Record, tables: &Tables) -> Vec<Violation> {
         leftovers::check(story, &mut findings);
     }
     effects::check_keys(&stories, &mut findings);
+    messages::check(&stories, &record.arrivals, tables, &mut findings);
     leftovers::check_tables(tables, &mut findings);
     findings.0
 }

@@ -1,6 +1,7 @@
 //! Histories made by hand: each kind of violation is found where it is, and nothing where it is not.
 
 mod case;
+mod messages;
 
 use std::sync::Arc;
 

@@ -4,6 +4,7 @@
 mod clock;
 mod cut_client;
 mod cut_database;
+mod cut_receiver;
 mod delay;
 mod expire_lease;
 mod host_clock;
@@ -13,6 +14,7 @@ mod pause_app;
 mod prune;
 mod restart_database;
 mod terminate_app;
+mod upset_receiver;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +38,8 @@ pub(crate) const ALL: &[&Fault] = &[
     &restart_database::FAULT,
     &cut_client::FAULT,
     &cut_database::FAULT,
+    &cut_receiver::FAULT,
+    &upset_receiver::FAULT,
     &delay::FAULT,
     &prune::FAULT,
     &expire_lease::FAULT,

@@ -2,13 +2,14 @@
 
 use fastrand::Rng;
 
+use super::messages::{self, with_messages};
 use super::steps::with_steps;
 use super::{Who, Workload, one_in, operation, variant};
 use crate::plan::Operation;
 
 pub(crate) struct Conflict;
 
-const PATHS: [&str; 3] = ["/account/script", "/account/script", "/wait/script"];
+const PATHS: [&str; 3] = ["/account/script", messages::PATH, "/wait/script"];
 
 impl Workload for Conflict {
     fn name(&self) -> &'static str {
@@ -32,6 +33,11 @@ impl Workload for Conflict {
         } else {
             rng.choice(PATHS).unwrap_or(PATHS[0])
         };
+        if path == messages::PATH {
+            for one in &mut asked {
+                with_messages(rng, one);
+            }
+        }
         let others = asked.split_off(1);
         let first = asked.remove(0);
         let mut operation = operation(self.name(), path, who, first);

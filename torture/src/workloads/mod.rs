@@ -5,6 +5,7 @@ mod background;
 mod brief;
 mod conflict;
 mod hold;
+mod messages;
 mod rerun;
 mod steps;
 mod transaction;
@@ -99,6 +100,7 @@ fn variant(rng: &mut Rng, who: &Who, name: &str) -> Variant {
         has_effects_first: false,
         calls: 0,
         may_repeat_calls: false,
+        messages: Vec::new(),
     }
 }
 

@@ -1,8 +1,9 @@
-//! Calls and transactions as steps: database work once, calls with one derived key each.
+//! Calls and transactions as steps: database work once and a message with it, calls with one derived key each.
 
 use fastrand::Rng;
 use serde_json::{Value, json};
 
+use super::messages::of_step;
 use super::{LONGER_THAN_A_LEASE, Who, Workload, nap, one_in, operation, set, variant};
 use crate::plan::{Operation, Variant};
 
@@ -55,6 +56,9 @@ pub(super) fn with_steps(rng: &mut Rng, variant: &mut Variant) {
             calls += usize::from(is_call);
             let kind = if is_call { "call" } else { "transaction" };
             let mut step = json!({ "name": name, "kind": kind, "sleep_ms": nap(rng) / 2 });
+            if !is_call {
+                step["messages"] = of_step(rng, variant);
+            }
             if oversleeps && is_call {
                 step["sleep_ms"] = LONGER_THAN_A_LEASE.into();
                 step["sleeps"] = 1.into();

@@ -1,18 +1,22 @@
-//! One transaction: an effect and its record, or neither. Some are refused by the domain, some fail at first, and some
-//! ask for serializable.
+//! One transaction: an effect and its record, or neither, and messages with them. Some are refused by the domain, some
+//! fail at first, and some ask for serializable.
 
 use fastrand::Rng;
 
+use super::messages::{self, with_messages, with_messages_in_front};
 use super::{Who, Workload, failing_first, one_in, operation, set, variant};
 use crate::plan::Operation;
 
 pub(crate) struct Transaction;
 
-const PATHS: [&str; 4] = [
+const SERIALIZABLE: &str = "/outbox-serializable/script";
+const PATHS: [&str; 6] = [
     "/account/script",
     "/account/script",
-    "/account/script",
+    messages::PATH,
+    messages::PATH,
     "/serializable/script",
+    SERIALIZABLE,
 ];
 
 impl Workload for Transaction {
@@ -41,6 +45,11 @@ impl Workload for Transaction {
             }
         }
         let path = rng.choice(PATHS).unwrap_or(PATHS[0]);
+        match path {
+            messages::PATH => with_messages(rng, &mut asked),
+            SERIALIZABLE => with_messages_in_front(rng, &mut asked),
+            _ => {}
+        }
         let mut operation = operation(self.name(), path, who, asked);
         operation.manners.asks_again = rng.u32(..3);
         operation

@@ -85,7 +85,7 @@ async fn counters(database: &Database) -> Outcome<Counters> {
     let sum = async |columns: &str| {
         let sum = format!(
             "SELECT sum({columns})::bigint FROM pg_stat_user_tables
-             WHERE relname IN ('effects', 'idempotency_keys', 'byhand_keys')"
+             WHERE relname IN ('effects', 'idempotency_keys', 'idempotency_outbox', 'byhand_keys')"
         );
         database.number(&sum).await
     };

@@ -7,10 +7,27 @@ use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
+use diesel::connection::SimpleConnection;
+use diesel::sql_types::BigInt;
+use diesel::{Connection, QueryableByName, RunQueryDsl, SqliteConnection};
 use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection};
 use tempfile::TempDir;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a test may set for the program; nobody else's setting reaches it.
+const SETTINGS: [&str; 6] = [
+    "DATABASE_URL",
+    "NATS_URL",
+    "ORDERS_COURIER",
+    "ORDERS_DB",
+    "ORDERS_RECEIPTS_SECRET",
+    "ORDERS_RECEIPTS_URL",
+];
 
 /// The program, in a directory of its own.
 pub(crate) struct Orders {
@@ -27,7 +44,7 @@ impl Orders {
 
     fn start(url: Option<String>) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mut process = spawn(&directory, url.as_deref());
+        let mut process = spawn(&directory, url.as_deref(), &[]);
         Self {
             output: BufReader::new(process.stdout.take().unwrap()),
             process,
@@ -38,53 +55,119 @@ impl Orders {
 
     /// Kills the program as it stands, and starts it again where it was.
     pub(crate) fn restart(&mut self) {
+        self.restart_with(&[]);
+    }
+
+    /// The same with these settings.
+    pub(crate) fn restart_with(&mut self, settings: &[(&str, &str)]) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
-        self.process = spawn(&self.directory, self.url.as_deref());
+        self.process = spawn(&self.directory, self.url.as_deref(), settings);
         self.output = BufReader::new(self.process.stdout.take().unwrap());
+    }
+
+    /// As `kill` does.
+    pub(crate) fn terminate(&self) {
+        let process = self.process.id().to_string();
+        let kill = Command::new("kill").arg(process).status();
+        assert!(kill.unwrap().success());
+    }
+
+    /// Returns when it has ended by itself.
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        until(|| self.process.try_wait().unwrap())
     }
 
     pub(crate) fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// The four commands, each as the request that curl would send.
-    pub(crate) fn commands(&mut self) -> Vec<Request> {
-        let mut commands = Vec::new();
+    /// The next commands that it prints, each as the request that curl would send.
+    pub(crate) fn commands<const COUNT: usize>(&mut self) -> [Request; COUNT] {
+        std::array::from_fn(|_| self.command())
+    }
+
+    /// Returns when it has printed such a line.
+    pub(crate) fn says(&mut self, words: &str) {
+        while !self.line().contains(words) {}
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        let length = self.output.read_line(&mut line).unwrap();
+        assert_ne!(length, 0, "the program ended");
+        line
+    }
+
+    fn command(&mut self) -> Request {
         let mut command = String::new();
-        while commands.len() < 4 {
-            let mut line = String::new();
-            assert_ne!(
-                self.output.read_line(&mut line).unwrap(),
-                0,
-                "the program ended"
-            );
+        loop {
+            let line = self.line();
             let line = line.trim();
             if command.is_empty() && !line.starts_with("curl ") {
                 continue;
             }
             match line.strip_suffix('\\') {
                 Some(part) => command += part,
-                None => {
-                    commands.push(Request::from_curl(&(std::mem::take(&mut command) + line)));
-                }
+                None => return Request::from_curl(&(command + line)),
             }
         }
-        commands
+    }
+
+    /// What the program's database says to a question for one number.
+    pub(crate) fn number(&self, query: &str) -> i64 {
+        let query = diesel::sql_query(format!("SELECT ({query}) AS number"));
+        let Number { number } = match &self.url {
+            None => {
+                let path = self.directory().join("orders.db");
+                let mut database = SqliteConnection::establish(path.to_str().unwrap()).unwrap();
+                database
+                    .batch_execute("PRAGMA busy_timeout = 5000")
+                    .unwrap();
+                query.get_result(&mut database).unwrap()
+            }
+            Some(url) => tokio::runtime::Runtime::new().unwrap().block_on(async {
+                let mut database = AsyncPgConnection::establish(url).await.unwrap();
+                diesel_async::RunQueryDsl::get_result(query, &mut database)
+                    .await
+                    .unwrap()
+            }),
+        };
+        number
     }
 }
 
-fn spawn(directory: &TempDir, url: Option<&str>) -> Child {
+#[derive(QueryableByName)]
+struct Number {
+    #[diesel(sql_type = BigInt)]
+    number: i64,
+}
+
+fn spawn(directory: &TempDir, url: Option<&str>, settings: &[(&str, &str)]) -> Child {
     let mut orders = Command::new(env!("CARGO_BIN_EXE_orders"));
+    for setting in SETTINGS {
+        orders.env_remove(setting);
+    }
     orders
         .current_dir(directory.path())
         .env("PORT", "0")
-        .env_remove("ORDERS_DB")
-        .env_remove("ORDERS_COURIER")
-        .env_remove("DATABASE_URL")
+        .env("NO_PROXY", "127.0.0.1")
         .envs(url.map(|url| ("DATABASE_URL", url)))
+        .envs(settings.iter().copied())
         .stdout(Stdio::piped());
     orders.spawn().unwrap()
+}
+
+/// Returns what the question is answered with, once it is.
+pub(crate) fn until<T>(mut question: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(answer) = question() {
+            return answer;
+        }
+        assert!(start.elapsed() < PATIENCE, "it does not come");
+        sleep(Duration::from_millis(10));
+    }
 }
 
 impl Drop for Orders {
@@ -117,8 +200,9 @@ impl Request {
             .unwrap()
             .split_once('/')
             .unwrap();
+        let method = if body.is_empty() { "GET" } else { "POST" };
         let text = format!(
-            "POST /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n{headers}\r\n{body}",
+            "{method} /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n{headers}\r\n{body}",
             body.len()
         );
         Self {
@@ -127,22 +211,30 @@ impl Request {
         }
     }
 
-    pub(crate) fn get(address: &str, path: &str) -> Self {
-        let text = format!(
-            "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nAuthorization: Bearer alice:other\r\n\r\n"
-        );
+    /// As it stands on the wire.
+    pub(crate) fn raw(address: &str, text: String) -> Self {
         Self {
             address: address.to_owned(),
             text,
         }
     }
 
+    /// The same with this instead of that.
+    pub(crate) fn with(&self, that: &str, this: &str) -> Self {
+        assert!(self.text.contains(that), "no {that} in {}", self.text);
+        Self::raw(&self.address, self.text.replacen(that, this, 1))
+    }
+
+    pub(crate) fn get(address: &str, path: &str) -> Self {
+        let text = format!(
+            "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nAuthorization: Bearer alice:other\r\n\r\n"
+        );
+        Self::raw(address, text)
+    }
+
     /// The same to another address: that of the program after a restart.
     pub(crate) fn to(&self, address: &str) -> Self {
-        Self {
-            address: address.to_owned(),
-            text: self.text.clone(),
-        }
+        Self::raw(address, self.text.clone())
     }
 
     /// Sends it, and leaves the answer for later.

@@ -54,7 +54,7 @@ impl<C: Backend> Steps<C> {
             Turn::Ours(step) => step,
         };
         let mut open = self.open().await?;
-        let _places = self.0.key.places.enter(name, &**open.connection);
+        let places = self.0.key.places.enter(name, &**open.connection);
         let value = match work(&mut **open.connection).await {
             Ok(value) => value,
             Err(error) => {
@@ -70,6 +70,9 @@ impl<C: Backend> Steps<C> {
             }
         };
         step.write(&line, self.commit(name, &line, open)).await?;
+        if places.has_messages() {
+            self.0.settings.bell.ring();
+        }
         Ok(value)
     }
 

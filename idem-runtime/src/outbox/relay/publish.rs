@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::OutboxRelay;
 use super::claims::Hand;
 use super::marks::{Mark, mark};
+use crate::defects::{Defect, is_seeded};
 use crate::outbox::{OutboxMessage, PublishError, Publisher};
 use crate::store::Backend;
 use crate::store::outbox::TakenRow;
@@ -85,6 +86,9 @@ async fn publish_run(
             break;
         }
         let attempt = message.as_ref().map_or(1, OutboxMessage::attempt);
+        if is_seeded(Defect::SentBeforePublished) {
+            tell(Mark::Sent(position));
+        }
         let published = match message {
             Ok(message) => publish_one(publisher, &message, until).await,
             Err(error) => Err(PublishError::permanent(error)),
@@ -93,7 +97,9 @@ async fn publish_run(
             Ok(()) => tell(Mark::Sent(position)),
             Err(error) => {
                 tell(Mark::Failed(position, attempt, error));
-                break;
+                if !is_seeded(Defect::OrderNotHeld) {
+                    break;
+                }
             }
         }
     }

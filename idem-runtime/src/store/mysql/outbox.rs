@@ -63,6 +63,10 @@ impl Queue for AsyncMysqlConnection {
         backlog(BacklogQuery) -> (i64, Option<i64>);
     }
 
+    async fn wake(_: &mut Self) -> QueryResult<()> {
+        Ok(())
+    }
+
     async fn listen(_: &mut Self, _: impl Fn()) -> QueryResult<()> {
         Ok(())
     }

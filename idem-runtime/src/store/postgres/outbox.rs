@@ -70,6 +70,13 @@ impl Queue for AsyncPgConnection {
         backlog(BacklogQuery) -> (i64, Option<i64>);
     }
 
+    async fn wake(connection: &mut Self) -> QueryResult<()> {
+        asked(connection, async |connection| {
+            Notify.execute(connection).await.map(drop)
+        })
+        .await
+    }
+
     async fn listen(connection: &mut Self, wake: impl Fn()) -> QueryResult<()> {
         connection
             .batch_execute("LISTEN idempotency_outbox")
@@ -80,6 +87,16 @@ impl Queue for AsyncPgConnection {
             notification?;
             wake();
         }
+        Ok(())
+    }
+}
+
+#[derive(QueryId)]
+struct Notify;
+
+impl QueryFragment<Pg> for Notify {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("SELECT pg_notify('idempotency_outbox', '')");
         Ok(())
     }
 }

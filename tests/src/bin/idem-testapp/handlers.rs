@@ -74,6 +74,21 @@ macro_rules! scripts {
     )*};
 }
 
+macro_rules! queueing {
+    ($connection:ty; $($name:ident $path:literal ($($option:tt)*);)*) => {$(
+        #[post($path)]
+        #[idempotent($($option)*)]
+        async fn $name(
+            script: web::Json<Script>,
+            key: IdempotencyKey,
+            tools: web::Data<Tools>,
+            connection: &mut $connection,
+        ) -> Result<HttpResponse, Failure> {
+            queue_and_play(&script, &key, &tools, connection).await
+        }
+    )*};
+}
+
 macro_rules! digests {
     ($connection:ty; $($name:ident $path:literal $extractor:ty, $octets:expr;)*) => {$(
         #[post($path)]
@@ -146,15 +161,9 @@ macro_rules! stamp {
                 play(&script.0, &tools, connection).await
             }
 
-            #[post("/outbox/script")]
-            #[idempotent(scope = "account", retain = "24h")]
-            async fn outbox(
-                script: web::Json<Script>,
-                key: IdempotencyKey,
-                tools: web::Data<Tools>,
-                connection: &mut $connection,
-            ) -> Result<HttpResponse, Failure> {
-                queue_and_play(&script, &key, &tools, connection).await
+            queueing! { $connection;
+                outbox "/outbox/script" (scope = "account", retain = "24h");
+                outbox_brief "/outbox-brief/script" (scope = "account", retain = "2s", timeout = "1s");
             }
 
             $($here)*
@@ -182,6 +191,7 @@ macro_rules! stamp {
                     .service(json)
                     .service(fussy)
                     .service(outbox)
+                    .service(outbox_brief)
                     .configure(more_routes);
             }
         }

@@ -1,19 +1,12 @@
 //! A relay dies at every point: nothing is lost, and what comes twice has one id.
 
-use std::os::unix::process::ExitStatusExt;
-
 use idem_tests::{App, Stage, on_all, until};
 use serde_json::json;
 
 use super::{
-    Letters, firsts, ids, message, ordered, payloads, plain, queue, release_taken, under, unsent,
-    with,
+    Letters, die_at_every_boundary, firsts, ids, killed, message, mortal, ordered, payloads, plain,
+    queue, release_taken, under, unsent, with,
 };
-
-const SIGKILL: i32 = 9;
-const FAR_TOO_MANY: u32 = 100;
-/// It dies behind a message with `X-Die`.
-const MORTAL: &str = "--relay-mortal";
 
 on_all! {
     killed_at_every_boundary,
@@ -24,39 +17,24 @@ on_all! {
 
 async fn killed_at_every_boundary(stage: &Stage) {
     let app = stage.start().await;
-    // Behind a kill at the last boundary of a turn comes one in the next turn, which finds nothing.
-    let mut spare = 3;
-    for at in 1..FAR_TOO_MANY {
-        let letters = Letters::new();
+    let letters = Letters::new();
+    let queue = async |at| {
         let key = format!("k{at}");
-        let messages = [1, 2].map(|number| ordered("t", json!(number), &key));
+        let messages = [2 * at - 1, 2 * at].map(|number| ordered("t", json!(number), &key));
         queue(&app, &key, &messages).await;
-        let launch = with(letters.relay(stage), &[("--die-at", at)]);
-        // Otherwise it did not even come to say that it listens.
-        if let Ok(victim) = launch.try_start().await {
-            assert_eq!(victim.ended().await.signal(), Some(SIGKILL));
-        }
-        let was_done = unsent(stage).await == 0;
-        release_taken(stage).await;
-        let relay = letters.relay(stage).start().await;
-        let arrived = letters.arrived(stage, 2).await;
-        relay.kill().await;
+    };
+    let look = async |at| {
+        let arrived = letters.all();
         let once = firsts(&arrived);
-        assert_eq!(payloads(&once), [1, 2], "boundary {at}: {arrived:#?}");
+        let all: Vec<_> = (1..=2 * at).collect();
+        assert_eq!(payloads(&once), all, "boundary {at}: {arrived:#?}");
         let sent = once
             .iter()
             .map(|letter| plain(letter["id"].as_str().unwrap()));
-        let stored = ids(stage).await.split_off(2 * (at as usize - 1));
-        assert_eq!(sent.collect::<Vec<_>>(), stored, "boundary {at}");
-        if was_done {
-            spare -= 1;
-        }
-        if spare == 0 {
-            assert!(at > 8, "only {at} boundaries");
-            return;
-        }
-    }
-    panic!("never got through");
+        assert_eq!(sent.collect::<Vec<_>>(), ids(stage).await, "boundary {at}");
+    };
+    let boundaries = die_at_every_boundary(stage, || letters.relay(stage), queue, look).await;
+    assert!(boundaries > 8, "only {boundaries} boundaries");
 }
 
 async fn killed_between_sending_and_writing_it_down(stage: &Stage) {
@@ -64,8 +42,7 @@ async fn killed_between_sending_and_writing_it_down(stage: &Stage) {
     let app = stage.start().await;
     let dies = under(ordered("t", json!(1), "o"), json!([["X-Die", "yes"]]));
     queue(&app, "k", &[dies, ordered("t", json!(2), "o")]).await;
-    let victim = letters.relay(stage).argument(MORTAL).start().await;
-    assert_eq!(victim.ended().await.signal(), Some(SIGKILL));
+    killed(mortal(letters.relay(stage)).start().await).await;
     assert_eq!(payloads(&letters.all()), [1]);
     assert_eq!(unsent(stage).await, 2);
     release_taken(stage).await;
@@ -107,11 +84,11 @@ async fn a_relay_that_dies_again_and_again_uses_up_no_attempts(stage: &Stage) {
     ];
     queue(&app, "k", &messages).await;
     let options = [("--relay-concurrency", 1), ("--relay-attempts", ATTEMPTS)];
-    let mortal = with(letters.relay(stage), &options).argument(MORTAL);
+    let mortal = mortal(with(letters.relay(stage), &options));
     for death in 1..=DEATHS {
         // Otherwise it did not even come to say that it listens.
         if let Ok(victim) = mortal.try_start().await {
-            assert_eq!(victim.ended().await.signal(), Some(SIGKILL));
+            killed(victim).await;
         }
         assert_eq!(letters.all().len(), death, "death {death}");
         release_taken(stage).await;

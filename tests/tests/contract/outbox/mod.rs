@@ -13,13 +13,13 @@ mod requeueing;
 mod stopping;
 mod waking;
 
+use idem_tests::outbox::{
+    OUTBOX, die_at_every_boundary, ids, killed, message, mortal, ordered, plain, queue, queueing,
+    release_taken, under, unsent, with,
+};
 use idem_tests::{App, Launch, Request, Stage, until};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tempfile::TempDir;
-
-use crate::asking::ask;
-
-const OUTBOX: &str = "/outbox/script";
 
 /// The file that relays write what has arrived into.
 struct Letters(TempDir);
@@ -57,39 +57,6 @@ impl Letters {
     }
 }
 
-/// Option and value.
-fn with(launch: Launch, options: &[(&str, u32)]) -> Launch {
-    let add = |launch: Launch, (name, value): &(&str, u32)| {
-        launch.argument(name).argument(&value.to_string())
-    };
-    options.iter().fold(launch, add)
-}
-
-fn message(topic: &str, payload: Value) -> Value {
-    json!({ "topic": topic, "payload": payload })
-}
-
-fn ordered(topic: &str, payload: Value, order: &str) -> Value {
-    json!({ "topic": topic, "payload": payload, "order": order })
-}
-
-/// The message with these headers.
-fn under(mut message: Value, headers: Value) -> Value {
-    message["headers"] = headers;
-    message
-}
-
-/// A script that leaves its mark and queues these.
-fn queueing(label: &str, messages: &[Value]) -> Value {
-    json!({ "label": label, "status": 201, "body": "done", "messages": messages })
-}
-
-/// Queues these by one operation.
-async fn queue(app: &App, key: &str, messages: &[Value]) {
-    let answer = app.send(&ask(OUTBOX, key, &queueing(key, messages))).await;
-    assert_eq!(answer.status, 201, "{}", answer.text());
-}
-
 /// What an operator sees of dead messages.
 async fn dead(app: &App) -> Vec<Value> {
     let answer = app.send(&Request::get("/dead")).await.json();
@@ -101,47 +68,6 @@ async fn rows(stage: &Stage) -> i64 {
         .database
         .number("SELECT count(*) FROM idempotency_outbox")
         .await
-}
-
-async fn unsent(stage: &Stage) -> i64 {
-    let query = "SELECT count(*) FROM idempotency_outbox WHERE sent_at IS NULL AND dead_at IS NULL";
-    stage.database.number(query).await
-}
-
-/// The ids of all rows, in their order.
-async fn ids(stage: &Stage) -> Vec<String> {
-    let query = match stage.backend() {
-        idem_tests::Backend::Postgres => {
-            "SELECT string_agg(message_id::text, ',' ORDER BY position) FROM idempotency_outbox"
-        }
-        idem_tests::Backend::Mysql => {
-            "SELECT group_concat(lower(hex(message_id)) ORDER BY position) FROM idempotency_outbox"
-        }
-        idem_tests::Backend::Sqlite => {
-            "SELECT group_concat(lower(hex(message_id)), ',')
-             FROM (SELECT message_id FROM idempotency_outbox ORDER BY position)"
-        }
-    };
-    let text = stage.database.text(query).await.unwrap_or_default();
-    text.split(',').map(plain).collect()
-}
-
-/// Without what not everybody writes.
-fn plain(id: &str) -> String {
-    id.replace('-', "")
-}
-
-/// Whoever has taken messages is dead: they are due now.
-async fn release_taken(stage: &Stage) {
-    let past = match stage.backend() {
-        idem_tests::Backend::Postgres => "clock_timestamp() - interval '1 minute'",
-        idem_tests::Backend::Mysql => "timestampadd(MINUTE, -1, utc_timestamp(6))",
-        idem_tests::Backend::Sqlite => "strftime('%Y-%m-%d %H:%M:%f', 'now', '-60 seconds')",
-    };
-    let release = format!(
-        "UPDATE idempotency_outbox SET available_at = {past} WHERE owner IS NOT NULL AND sent_at IS NULL"
-    );
-    stage.database.execute(&release).await;
 }
 
 fn payloads(letters: &[Value]) -> Vec<&Value> {

@@ -1,15 +1,24 @@
 //! A relay is woken by the commit, and needs nobody to be woken.
 
-use idem_tests::{Launch, Proxy, Stage, on_postgres};
+use std::pin::pin;
+use std::time::Duration;
+
+use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection};
+use futures_util::StreamExt;
+use idem_tests::{Launch, Proxy, Stage, all_at_once, on_postgres, send};
 use serde_json::json;
 
-use super::{Letters, message, queue, under, with};
+use tokio::time::{Instant, timeout};
+
+use super::{Letters, OUTBOX, message, queue, queueing, under, with};
+use crate::asking::ask;
 
 /// It does not look by itself while a test runs.
 const HOUR: (&str, u32) = ("--relay-poll-ms", 3_600_000);
 
 on_postgres! {
     a_commit_wakes,
+    many_commits_wake_once_in_a_while,
     what_is_put_off_needs_no_waking,
     a_lost_connection_is_made_anew,
     without_it_the_relay_looks_by_itself,
@@ -27,6 +36,36 @@ async fn a_commit_wakes(stage: &Stage) {
         queue(&app, &format!("k{number}"), &[message("t", json!(number))]).await;
         assert_eq!(letters.arrived(stage, number).await.len(), number);
     }
+}
+
+/// PostgreSQL lets one transaction that notifies commit at a time.
+async fn many_commits_wake_once_in_a_while(stage: &Stage) {
+    const COUNT: usize = 60;
+    let app = stage.start().await;
+    let mut listening = AsyncPgConnection::establish(stage.database.url())
+        .await
+        .unwrap();
+    let listen = "LISTEN idempotency_outbox";
+    listening.batch_execute(listen).await.unwrap();
+    let address = app.address();
+    let start = Instant::now();
+    let answers = all_at_once(COUNT, |index| {
+        let script = queueing("many", &[message("t", json!(index))]);
+        let request = ask(OUTBOX, &format!("k{index}"), &script);
+        async move { send(address, &request).await.expect("an answer") }
+    })
+    .await;
+    assert!(answers.iter().all(|answer| answer.status == 201));
+    // Behind the last of them.
+    let silence = Duration::from_millis(500);
+    let mut notifications = pin!(listening.notifications_stream());
+    let (mut count, mut last) = (0, start);
+    while let Ok(notification) = timeout(silence, notifications.next()).await {
+        notification.unwrap().unwrap();
+        (count, last) = (count + 1, Instant::now());
+    }
+    let most = last.duration_since(start).as_millis() / 10 + 1;
+    assert!(count > 0 && count <= most, "{count} notifications");
 }
 
 async fn what_is_put_off_needs_no_waking(stage: &Stage) {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::super::{Kind, check};
-use crate::backends::Tables;
-use crate::history::{Answer, Attempt, End, Record};
-use crate::plan::{Manners, Operation, Settler, Variant};
+use crate::backends::{Message, State, Tables};
+use crate::history::{Answer, Arrival, Attempt, End, Record};
+use crate::plan::{Manners, Operation, Queued, Settler, Variant};
 
 pub(super) const SECOND: u64 = 1_000_000;
 
@@ -28,6 +28,7 @@ fn variant(label: &str, status: u16) -> Variant {
         has_effects_first: false,
         calls: 0,
         may_repeat_calls: false,
+        messages: Vec::new(),
     }
 }
 
@@ -105,6 +106,27 @@ pub(super) fn held() -> Case {
     case
 }
 
+/// One operation of two messages, of which one is in an order.
+pub(super) fn sending() -> Case {
+    let mut case = clean();
+    case.change(|operation| {
+        operation.variants[0].messages = queued("op", [None, Some("o")]);
+    });
+    case.sent("0a", 1, "op", 0);
+    case.sent("0b", 2, "op", 1);
+    case
+}
+
+/// Those of the request with this label.
+pub(super) fn queued<const N: usize>(label: &str, orders: [Option<&str>; N]) -> Vec<Queued> {
+    let numbered = orders.into_iter().enumerate();
+    let queued = numbered.map(|(number, order)| Queued {
+        payload: json!({ "label": label, "number": number }),
+        order: order.map(String::from),
+    });
+    queued.collect()
+}
+
 /// The answer of a variant's handler, with a place for its number.
 pub(super) fn own(variant: usize, is_replay: bool) -> (usize, Answer) {
     (variant, answer(201, None, "", is_replay))
@@ -176,6 +198,23 @@ impl Case {
         if let Some(attempt) = self.record.attempts.last_mut() {
             attempt.end = End::Lost("reset".into());
         }
+    }
+
+    /// It has a row, and has arrived.
+    pub(super) fn sent(&mut self, id: &str, position: u64, label: &str, number: usize) {
+        let state = State::Sent;
+        let row = Message { position, state };
+        self.tables.outbox.insert(id.into(), row);
+        self.arrived(id, label, number);
+    }
+
+    pub(super) fn arrived(&mut self, id: &str, label: &str, number: usize) {
+        let payload = json!({ "label": label, "number": number });
+        self.record.arrivals.push(Arrival {
+            id: id.into(),
+            body: payload.to_string().into(),
+            is_taken: true,
+        });
     }
 
     /// Every answer is this one.

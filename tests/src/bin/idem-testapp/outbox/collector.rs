@@ -10,29 +10,21 @@ use actix_web::web;
 use idem_runtime::outbox::{OutboxMessage, PublishError, Publisher};
 use serde_json::{Value, json};
 
-use crate::fatal;
+use super::{header, number};
 use crate::tools::Tools;
 
 pub(crate) struct Collector {
     pub(crate) path: PathBuf,
     pub(crate) tools: web::Data<Tools>,
-    /// Whether its process dies behind a message that says so.
-    pub(crate) is_mortal: bool,
 }
 
 impl Publisher for Collector {
     async fn publish(&self, message: &OutboxMessage) -> Result<(), PublishError> {
-        let header = |wanted: &str| {
-            let mut headers = message.headers();
-            headers.find_map(|(name, value)| (name == wanted).then(|| value.to_owned()))
-        };
-        let number = |wanted: &str| -> u32 {
-            let value = header(wanted).and_then(|value| value.parse().ok());
-            value.unwrap_or_default()
-        };
+        let header = |wanted| header(message, wanted);
+        let number = |wanted| number(message, wanted);
         self.tools.enter(&format!("publish:{}", message.topic()));
         if let Some(gate) = header("X-Gate") {
-            self.tools.gates.pass(&gate).await;
+            self.tools.gates.pass(gate).await;
         }
         tokio::time::sleep(Duration::from_millis(number("X-Sleep-Ms").into())).await;
         if message.attempt() <= number("X-Fail") {
@@ -45,12 +37,7 @@ impl Publisher for Collector {
             return Err(PublishError::permanent("it is refused"));
         }
         assert!(header("X-Panic").is_none(), "the message says so");
-        self.append(message).map_err(PublishError::temporary)?;
-        // Not by its attempts: one that a process dies of is not counted.
-        if self.is_mortal && header("X-Die").is_some() {
-            fatal::die();
-        }
-        Ok(())
+        self.append(message).map_err(PublishError::temporary)
     }
 }
 

@@ -2,10 +2,11 @@
 
 mod collector;
 mod commands;
+mod mortal;
 mod relay;
 
 use actix_web::HttpResponse;
-use idem_runtime::outbox::{EnqueueError, Message};
+use idem_runtime::outbox::{EnqueueError, Message, OutboxMessage};
 use idem_runtime::{Backend, IdempotencyKey, Retry};
 use serde::Deserialize;
 use serde_json::Value;
@@ -30,6 +31,9 @@ pub(crate) struct Queued {
     headers: Vec<(String, String)>,
     #[serde(default)]
     delay_ms: u64,
+    /// Nothing is said of it.
+    #[serde(default)]
+    quiet: bool,
 }
 
 /// Queues them, and says so: a process that is killed later has told which ones it had.
@@ -48,9 +52,22 @@ pub(crate) async fn queue<C: Backend>(
         }
         message = message.not_before(std::time::Duration::from_millis(queued.delay_ms));
         let id = message.enqueue(connection, key).await?;
-        eprintln!("queued {id} {}", queued.topic);
+        if !queued.quiet {
+            eprintln!("queued {id} {}", queued.topic);
+        }
     }
     Ok(())
+}
+
+/// What a message says of how it is to be published.
+fn header<'a>(message: &'a OutboxMessage, wanted: &str) -> Option<&'a str> {
+    let mut headers = message.headers();
+    headers.find_map(|(name, value)| (name == wanted).then_some(value))
+}
+
+fn number(message: &OutboxMessage, wanted: &str) -> u32 {
+    let value = header(message, wanted).and_then(|value| value.parse().ok());
+    value.unwrap_or_default()
 }
 
 /// [`play`] between messages.

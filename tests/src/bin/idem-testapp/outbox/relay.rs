@@ -11,6 +11,7 @@ use idem_runtime::pool::ConnectionPool;
 use idem_runtime::{Backend, Worker};
 
 use super::collector::Collector;
+use super::mortal::Mortal;
 use crate::tools::Tools;
 
 /// What the command line says of it.
@@ -33,7 +34,7 @@ pub(crate) struct Relaying {
     relay_batch: u32,
     #[arg(long, hide = true, default_value_t = 16)]
     relay_concurrency: usize,
-    /// Die behind a message whose headers say so
+    /// Die where a message's headers say so
     #[arg(long, hide = true)]
     relay_mortal: bool,
 }
@@ -52,7 +53,6 @@ pub(crate) async fn start<C: Backend>(
             let collector = Collector {
                 path: path.into(),
                 tools: tools.clone(),
-                is_mortal: relaying.relay_mortal,
             };
             spawn(relaying, pool, collector).map(Some)
         }
@@ -75,6 +75,10 @@ fn spawn<C: Backend>(
     publisher: impl Publisher,
 ) -> Result<Worker, Box<dyn Error>> {
     let pause = Duration::from_millis(relaying.relay_pause_ms);
+    let publisher = Mortal {
+        publisher,
+        is_mortal: relaying.relay_mortal,
+    };
     let relay = OutboxRelay::builder(pool, publisher)
         .batch(relaying.relay_batch)
         .concurrency(relaying.relay_concurrency)

@@ -1,0 +1,6 @@
+CREATE TABLE receipts (
+    id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    account TEXT NOT NULL,
+    order_id INTEGER NOT NULL,
+    total_cents INTEGER NOT NULL
+);
