@@ -1,4 +1,4 @@
-//! Where the programs of PostgreSQL, PgBouncer and the brokers are, and how they get there. Starts no server.
+//! Where the programs of PostgreSQL, PgBouncer, MariaDB and the brokers are, and how they get there. Starts no server.
 
 use std::env;
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::Outcome;
 use crate::place::is_root;
 use crate::process::run;
-use crate::test::{AMQP, NATS};
+use crate::test::{AMQP, MYSQL, NATS};
 
 const PGBOUNCER: &str = "IDEM_TEST_PGBOUNCER";
 
@@ -75,6 +75,24 @@ pub(crate) fn find_or_install_rabbit() -> Outcome<(PathBuf, PathBuf)> {
         Some((server, names))
     };
     find_or_install_package("RabbitMQ", "rabbitmq-server", AMQP, find)
+}
+
+/// The programs of MariaDB.
+pub(crate) struct MariaPrograms {
+    pub(crate) server: PathBuf,
+    /// Makes a data directory.
+    pub(crate) install: PathBuf,
+}
+
+/// As for [`find_or_install_nats`].
+pub(crate) fn find_or_install_mariadb() -> Outcome<MariaPrograms> {
+    let find = || {
+        Some(MariaPrograms {
+            server: find_program("mariadbd", &[], &["/usr/sbin"])?,
+            install: find_program("mariadb-install-db", &[], &["/usr/bin"])?,
+        })
+    };
+    find_or_install_package("MariaDB", "mariadb-server", MYSQL, find)
 }
 
 /// What is found, before Debian's package is installed or behind that; the variable is how to name something else.

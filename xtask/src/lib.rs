@@ -8,6 +8,7 @@ mod cluster;
 mod deny;
 mod fuzz;
 mod license;
+mod mariadb;
 mod nats;
 mod packages;
 mod place;
@@ -24,6 +25,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 pub use cluster::{Cluster, Purpose};
+pub use mariadb::MariaDb;
 pub use nats::Nats;
 pub use rabbit::Rabbit;
 
@@ -42,8 +44,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Every test, feature set and package. Starts a private PostgreSQL, NATS and RabbitMQ, each unless its variable names
-    /// one: IDEM_TEST_POSTGRES_URL, IDEM_TEST_NATS_URL, IDEM_TEST_AMQP_URL
+    /// Every test, feature set and package. Starts a private PostgreSQL, MariaDB, NATS and RabbitMQ, each unless its
+    /// variable names one: IDEM_TEST_POSTGRES_URL, IDEM_TEST_MYSQL_URL, IDEM_TEST_NATS_URL, IDEM_TEST_AMQP_URL
     Test {
         /// Arguments for `cargo test`; with any, only `cargo test` runs
         #[arg(last = true)]

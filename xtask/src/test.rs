@@ -5,12 +5,14 @@ use std::process::Command;
 
 use crate::Outcome;
 use crate::cluster::{Cluster, Purpose};
+use crate::mariadb::MariaDb;
 use crate::nats::Nats;
 use crate::packages;
 use crate::process::{self, cargo};
 use crate::rabbit::Rabbit;
 
 pub(crate) const URL: &str = "IDEM_TEST_POSTGRES_URL";
+pub(crate) const MYSQL: &str = "IDEM_TEST_MYSQL_URL";
 pub(crate) const NATS: &str = "IDEM_TEST_NATS_URL";
 pub(crate) const AMQP: &str = "IDEM_TEST_AMQP_URL";
 
@@ -39,7 +41,15 @@ fn tests(extra: &[String]) -> Outcome {
     // Held until the tests are over: dropping one stops the server.
     let (url, _cluster) = given_or(URL, || Cluster::start(Purpose::Tests), Cluster::url)?;
     command.env(URL, url);
-    let _brokers = match needs_brokers(extra) {
+    let _maria = match needs(extra, &WITH_MYSQL) {
+        true => {
+            let (mysql, server) = given_or(MYSQL, MariaDb::start, MariaDb::url)?;
+            command.env(MYSQL, mysql);
+            server
+        }
+        false => None,
+    };
+    let _brokers = match needs(extra, &WITH_BROKERS) {
         true => {
             let (nats, nats_server) = given_or(NATS, Nats::start, Nats::url)?;
             let (amqp, rabbit_server) = given_or(AMQP, Rabbit::start, Rabbit::url)?;
@@ -54,11 +64,19 @@ fn tests(extra: &[String]) -> Outcome {
     process::run(&mut command)
 }
 
-/// Only `tests/tests/brokers` asks for the shared ones.
-fn needs_brokers(extra: &[String]) -> bool {
-    let is_picked = |picked: Option<Vec<&str>>, name| picked.is_none_or(|all| all.contains(&name));
-    is_picked(packages_of(extra), "idem-tests")
-        && is_picked(picked(extra, &["--test"], &["--test="]), "brokers")
+/// Those of `tests/tests` that ask for the shared brokers.
+const WITH_BROKERS: [&str; 1] = ["brokers"];
+
+/// Those that ask for a MySQL or MariaDB.
+const WITH_MYSQL: [&str; 2] = ["contract", "settings"];
+
+/// Whether one of these tests is among what runs.
+fn needs(extra: &[String], tests: &[&str]) -> bool {
+    let is_picked = |picked: Option<Vec<&str>>, names: &[&str]| {
+        picked.is_none_or(|all| all.iter().any(|picked| names.contains(picked)))
+    };
+    is_picked(packages_of(extra), &["idem-tests"])
+        && is_picked(picked(extra, &["--test"], &["--test="]), tests)
 }
 
 fn packages_of(extra: &[String]) -> Option<Vec<&str>> {
@@ -114,7 +132,7 @@ mod tests {
     fn brokers_are_for_the_tests_that_ask_for_them() {
         let needs = |line: &str| {
             let words: Vec<_> = line.split_whitespace().map(String::from).collect();
-            needs_brokers(&words)
+            super::needs(&words, &WITH_BROKERS)
         };
         assert!(needs(""));
         assert!(needs("some_filter"));
@@ -127,5 +145,18 @@ mod tests {
         assert!(!needs("-p orders -p idem-runtime -- idem-tests"));
         assert!(!needs("-p idem-tests --test contract -- brokers"));
         assert!(!needs("--test settings --test tidy"));
+    }
+
+    #[test]
+    fn mariadb_is_for_the_tests_that_ask_for_it() {
+        let needs = |line: &str| {
+            let words: Vec<_> = line.split_whitespace().map(String::from).collect();
+            super::needs(&words, &WITH_MYSQL)
+        };
+        assert!(needs(""));
+        assert!(needs("--test contract"));
+        assert!(needs("--test brokers --test settings"));
+        assert!(!needs("--test brokers"));
+        assert!(!needs("-p orders"));
     }
 }

@@ -210,7 +210,11 @@ pub(crate) async fn take_over<C: Leases>(
     };
     match change::change(connection, change).await? {
         0 => Ok(None),
-        _ => steps(connection, held).await.map(Some),
+        // It may be somebody else's again.
+        _ => {
+            let steps = steps_of(held);
+            Ok(C::steps(connection, StepsQuery(steps)).await?.pop())
+        }
     }
 }
 
@@ -314,11 +318,14 @@ pub(crate) async fn steps<C: Leases>(
     connection: &mut C,
     held: &Held,
 ) -> QueryResult<Option<String>> {
-    let steps = statement!["SELECT steps FROM idempotency_keys", held_by(held)];
-    Ok(C::steps(connection, StepsQuery(steps))
+    let found = C::steps(connection, StepsQuery(steps_of(held)))
         .await?
-        .pop()
-        .flatten())
+        .pop();
+    Ok(found.flatten())
+}
+
+fn steps_of(held: &Held) -> Statement {
+    statement!["SELECT steps FROM idempotency_keys", held_by(held)]
 }
 
 /// Forgets a claim of which no step is finished.

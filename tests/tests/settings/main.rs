@@ -16,6 +16,12 @@ cases::stamp! {
     "SELECT pg_sleep(3600)"
 }
 
+cases::stamp! {
+    mysql Mysql diesel_async::AsyncMysqlConnection,
+    idem_runtime::pool::mysql_config(),
+    "SELECT sleep(3600)"
+}
+
 // It must end by itself, and take longer than the time-out.
 cases::stamp! {
     sqlite Sqlite diesel_async::sync_connection_wrapper::SyncConnectionWrapper<diesel::SqliteConnection>,

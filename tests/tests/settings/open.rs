@@ -14,6 +14,7 @@ pub(crate) async fn database(backend: Backend) -> Database {
     let database = Database::fresh(backend).await;
     let files = match backend {
         Backend::Postgres => idem_runtime::migrations::FILES_POSTGRES,
+        Backend::Mysql => idem_runtime::migrations::FILES_MYSQL,
         Backend::Sqlite => idem_runtime::migrations::FILES_SQLITE,
     };
     for file in files {

@@ -31,7 +31,7 @@ fn look(path: &str) -> TestRequest {
 async fn place<K: Kind>(database: &Database) -> String {
     let id = match K::BACKEND {
         idem_tests::Backend::Postgres => "encode(uuid_send(id), 'hex')",
-        idem_tests::Backend::Sqlite => "lower(hex(id))",
+        idem_tests::Backend::Mysql | idem_tests::Backend::Sqlite => "lower(hex(id))",
     };
     let id = super::column(database, id).await.unwrap();
     format!("/operations/{id}")

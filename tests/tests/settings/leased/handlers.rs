@@ -295,4 +295,5 @@ macro_rules! stamp {
 }
 
 stamp! { postgres crate::leased::Postgres }
+stamp! { mysql crate::leased::Mysql }
 stamp! { sqlite crate::leased::Sqlite }

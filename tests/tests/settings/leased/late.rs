@@ -104,6 +104,11 @@ fn storm(backend: Backend) -> [&'static str; 2] {
              CREATE TRIGGER storm BEFORE UPDATE ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION pass()",
             "DROP TRIGGER storm ON idempotency_keys",
         ],
+        Backend::Mysql => [
+            "CREATE TRIGGER storm BEFORE UPDATE ON idempotency_keys FOR EACH ROW
+             SET NEW.owner = OLD.owner, NEW.lease_expires_at = OLD.lease_expires_at",
+            "DROP TRIGGER storm",
+        ],
         Backend::Sqlite => [
             "CREATE TRIGGER storm BEFORE UPDATE ON idempotency_keys BEGIN SELECT RAISE(IGNORE); END",
             "DROP TRIGGER storm",

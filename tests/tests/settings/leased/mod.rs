@@ -53,14 +53,19 @@ trait Kind: idem_runtime::Backend {
 
     async fn database() -> Database {
         let database = crate::open::database(Self::BACKEND).await;
-        let taken = "CREATE TABLE taken (id integer PRIMARY KEY); INSERT INTO taken VALUES (1);
-            CREATE TABLE children (id integer REFERENCES taken DEFERRABLE INITIALLY DEFERRED)";
+        let taken = "CREATE TABLE taken (id integer PRIMARY KEY); INSERT INTO taken VALUES (1)";
         database.execute(taken).await;
+        if Self::BACKEND != idem_tests::Backend::Mysql {
+            let children =
+                "CREATE TABLE children (id integer REFERENCES taken DEFERRABLE INITIALLY DEFERRED)";
+            database.execute(children).await;
+        }
         database
     }
 }
 
 type Postgres = crate::postgres::handlers::Connection;
+type Mysql = crate::mysql::handlers::Connection;
 type Sqlite = crate::sqlite::handlers::Connection;
 
 macro_rules! kind {
@@ -90,6 +95,7 @@ macro_rules! kind {
 }
 
 kind! { Postgres postgres Postgres, "INSERT INTO taken VALUES (1)", "SELECT pg_sleep(3600)", ("convert_from(", ", 'UTF8')") }
+kind! { Mysql mysql Mysql, "ROLLBACK; INSERT INTO taken VALUES (1)", "SELECT sleep(3600)", ("CONVERT(", " USING utf8mb4)") }
 kind! { Sqlite sqlite Sqlite, "INSERT OR ROLLBACK INTO taken VALUES (1)",
 "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000000) SELECT count(*) FROM n", ("CAST(", " AS text)") }
 
@@ -100,6 +106,12 @@ macro_rules! each {
             $(#[actix_web::test]
             async fn $case() {
                 super::$case::<crate::leased::Postgres>().await;
+            })+
+        }
+        mod mysql {
+            $(#[actix_web::test]
+            async fn $case() {
+                super::$case::<crate::leased::Mysql>().await;
             })+
         }
         mod sqlite {

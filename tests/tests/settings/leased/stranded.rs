@@ -27,7 +27,9 @@ async fn ask<K: Kind>(
 
 /// Whether there is a kept request.
 async fn is_kept(database: &Database) -> bool {
-    column(database, "CAST(request AS text)").await.is_some()
+    column(database, "CASE WHEN request IS NOT NULL THEN 'kept' END")
+        .await
+        .is_some()
 }
 
 /// Lets a completion worker drive another operation to its end, which it has seen at the same time.
