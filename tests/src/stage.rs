@@ -49,9 +49,9 @@ impl Stage {
     }
 }
 
-/// Stamps each `async fn(&Stage)` as a test on every backend: `on_all! { same_key_twice, other_body }`.
+/// Stamps each `async fn(&Stage)` as a test on every backend: `on_both! { same_key_twice, other_body }`.
 #[macro_export]
-macro_rules! on_all {
+macro_rules! on_both {
     ($($case:ident),+ $(,)?) => {
         $crate::__stamp! { postgres Postgres $($case)+ }
         $crate::__stamp! { mysql Mysql $($case)+ }
@@ -59,7 +59,7 @@ macro_rules! on_all {
     };
 }
 
-/// [`on_all!`] for what can only happen where the database is a server.
+/// [`on_both!`] for what can only happen where the database is a server.
 #[macro_export]
 macro_rules! on_servers {
     ($($case:ident),+ $(,)?) => {
@@ -68,13 +68,13 @@ macro_rules! on_servers {
     };
 }
 
-/// [`on_all!`] for what can only happen on PostgreSQL.
+/// [`on_both!`] for what can only happen on PostgreSQL.
 #[macro_export]
 macro_rules! on_postgres {
     ($($case:ident),+ $(,)?) => { $crate::__stamp! { postgres_only Postgres $($case)+ } };
 }
 
-/// [`on_all!`] for what can only happen on SQLite.
+/// [`on_both!`] for what can only happen on SQLite.
 #[macro_export]
 macro_rules! on_sqlite {
     ($($case:ident),+ $(,)?) => { $crate::__stamp! { sqlite_only Sqlite $($case)+ } };

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use idem_tests::{App, Connection, Request, Stage, on_all};
+use idem_tests::{App, Connection, Request, Stage, on_both};
 
 use crate::asking::{ask, assert_runs, gated, marking, nothing_open, settled};
 
 const REQUESTS: u32 = 200;
 
-on_all! {
+on_both! {
     two_hundred_aborted_requests_on_a_pool_of_one,
     two_hundred_aborted_requests_on_a_deadpool_of_one,
     hanging_up_after_the_insert,

@@ -2,7 +2,7 @@
 
 use std::os::unix::process::ExitStatusExt;
 
-use idem_tests::{App, Backend, Cut, Response, Stage, on_all, on_postgres};
+use idem_tests::{App, Backend, Cut, Response, Stage, on_both, on_postgres};
 use serde_json::{Value, json};
 
 use crate::asking::{ask, assert_replay, assert_runs, marking, nothing_open, settled};
@@ -10,7 +10,7 @@ use crate::asking::{ask, assert_replay, assert_runs, marking, nothing_open, sett
 const SIGKILL: i32 = 9;
 const FAR_TOO_MANY: u32 = 100;
 
-on_all! {
+on_both! {
     killed_at_every_boundary,
     killed_at_every_boundary_of_a_warm_connection,
     killed_at_every_boundary_of_a_remembered_error,

@@ -1,11 +1,11 @@
 //! What is a key, and which keys are the same.
 
-use idem_tests::{Proxy, Request, Stage, on_all, on_postgres};
+use idem_tests::{Proxy, Request, Stage, on_both, on_postgres};
 use serde_json::json;
 
 use crate::asking::{ask, assert_replay, marking};
 
-on_all! {
+on_both! {
     a_key_is_required,
     an_optional_key,
     malformed_keys,

@@ -1,6 +1,6 @@
 //! What stands in our log events, at every level: nothing that a client has sent, and nothing that is recorded.
 
-use idem_tests::{App, Backend, Launch, Request, Stage, on_all, until};
+use idem_tests::{App, Backend, Launch, Request, Stage, on_both, until};
 use serde_json::{Value, json};
 
 use crate::asking::{assert_replay, gated, marking};
@@ -8,7 +8,7 @@ use crate::lease::{
     BACKGROUND, HOLD, STEPS, stepping, stepping_gated, stepping_with, strand, with, with_worker,
 };
 
-on_all! {
+on_both! {
     the_log_names_no_body,
     the_log_names_no_body_in_lease_mode,
     the_log_names_nothing_of_a_damaged_row,

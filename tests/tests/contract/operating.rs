@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use diesel::SqliteConnection;
 use diesel::connection::{Connection, SimpleConnection};
-use idem_tests::{Backend, Launch, Proxy, Stage, on_all, on_postgres, on_sqlite};
+use idem_tests::{Backend, Launch, Proxy, Stage, on_both, on_postgres, on_sqlite};
 use serde_json::json;
 
 use crate::asking::{ask, assert_replay, assert_runs, gated, marking};
 
-on_all! {
+on_both! {
     an_exhausted_pool,
     an_exhausted_deadpool,
     too_many_operations,

@@ -10,11 +10,11 @@ use diesel_async::{
 };
 use futures_util::future::join_all;
 use idem_runtime::Pruner;
-use idem_tests::{Backend, Stage, on_all, on_postgres};
+use idem_tests::{Backend, Stage, on_both, on_postgres};
 
 use crate::asking::{ask, assert_replay, marking};
 
-on_all! {
+on_both! {
     expired_records_are_pruned_and_live_ones_stay,
     two_pruners_delete_every_record_once,
     a_record_that_expired_before_where_the_pruner_is_goes_too,

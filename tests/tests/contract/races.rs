@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use idem_tests::{App, Backend, Response, Stage, all_at_once, on_all, on_postgres, send, until};
+use idem_tests::{App, Backend, Response, Stage, all_at_once, on_both, on_postgres, send, until};
 use serde_json::{Value, json};
 
 use crate::asking::{
     ask, assert_one_original, assert_replay, assert_runs, gated, marking, settled, storm,
 };
 
-on_all! {
+on_both! {
     pool_of_one_never_hangs,
     pool_of_one_never_hangs_with_deadpool,
     equal_bodies_under_other_keys_do_not_block,

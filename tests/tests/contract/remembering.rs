@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection};
-use idem_tests::{App, Backend, Request, Stage, on_all, on_postgres, until};
+use idem_tests::{App, Backend, Request, Stage, on_both, on_postgres, until};
 use serde_json::{Value, json};
 
 use crate::asking::{ask, assert_replay, assert_runs, marking};
 
-on_all! {
+on_both! {
     an_err_rolls_back,
     a_domain_error_is_recorded_without_its_effects,
     a_panic_leaves_nothing,

@@ -1,10 +1,10 @@
 //! In which namespace a key is unique.
 
-use idem_tests::{Request, Stage, on_all};
+use idem_tests::{Request, Stage, on_both};
 
 use crate::asking::{ask, assert_replay, assert_reused, marking};
 
-on_all! {
+on_both! {
     tenants_share_nothing,
     nobody_is_refused,
     a_refreshed_token_is_the_same_account,

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use idem_tests::{App, Backend, Stage, on_all, until};
+use idem_tests::{App, Backend, Stage, on_both, until};
 use serde_json::json;
 
 use crate::asking::{ask, gated, marking, nothing_open};
 
-on_all! {
+on_both! {
     a_late_handler_leaves_nothing,
     a_late_handler_leaves_nothing_with_deadpool,
     a_late_statement,

@@ -1,6 +1,6 @@
 //! The same key again: later, at once, and while the first attempt is running.
 
-use idem_tests::{Backend, Stage, on_all, on_servers};
+use idem_tests::{Backend, Stage, on_both, on_servers};
 use serde_json::json;
 
 use crate::asking::{
@@ -8,7 +8,7 @@ use crate::asking::{
     settled, storm,
 };
 
-on_all! {
+on_both! {
     same_key_twice,
     fifty_at_once_in_one_process,
     fifty_at_once_over_two_processes,

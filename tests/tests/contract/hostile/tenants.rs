@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use idem_tests::{App, Connection, Request, Stage, on_all, on_postgres};
+use idem_tests::{App, Connection, Request, Stage, on_both, on_postgres};
 use tokio::task::JoinHandle;
 
 use super::answered;
 use crate::asking::{ask, assert_in_flight, assert_replay, gated, marking};
 
-on_all! {
+on_both! {
     hammering_one_key,
     hammering_a_key_after_the_other,
 }

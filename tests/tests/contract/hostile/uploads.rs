@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use idem_tests::{App, Connection, Stage, on_all};
+use idem_tests::{App, Connection, Stage, on_both};
 
 use super::answered;
 use crate::asking::{ask, assert_runs, marking};
 
-on_all! {
+on_both! {
     slow_uploads_hold_nobody_up_and_leave_their_keys_unused,
     slow_uploads_do_not_use_up_the_operations,
 }

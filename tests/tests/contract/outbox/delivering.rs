@@ -1,12 +1,12 @@
 //! What has committed is sent, and nothing else.
 
-use idem_tests::{Stage, on_all, on_sqlite};
+use idem_tests::{Stage, on_both, on_sqlite};
 use serde_json::{Value, json};
 
 use super::{Letters, OUTBOX, ids, message, ordered, plain, queue, queueing, rows, under, unsent};
 use crate::asking::{ask, assert_replay};
 
-on_all! {
+on_both! {
     what_has_committed_arrives,
     what_was_rolled_back_is_never_sent,
     a_message_outside_of_a_transaction_is_refused,

@@ -1,13 +1,13 @@
 //! A message has one id, in whatever run of its operation it was queued.
 
-use idem_tests::{App, Stage, all_at_once, on_all, on_postgres, send, until};
+use idem_tests::{App, Stage, all_at_once, on_both, on_postgres, send, until};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::{Letters, ids, message, plain, queueing};
 use crate::asking::{ask, nothing_open, settled};
 
-on_all! {
+on_both! {
     an_id_is_derived,
     a_step_that_is_taken_again_queues_the_same,
     a_step_that_was_killed_queues_the_same,

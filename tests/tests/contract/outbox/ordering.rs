@@ -1,13 +1,13 @@
 //! Messages of one ordering key arrive in the order of their commits, whoever sends them and whatever fails.
 
 use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection};
-use idem_tests::{Stage, all_at_once, on_all, on_postgres, send, until};
+use idem_tests::{Stage, all_at_once, on_both, on_postgres, send, until};
 use serde_json::{Value, json};
 
 use super::{Letters, OUTBOX, firsts, message, ordered, payloads, queue, queueing, under, with};
 use crate::asking::ask;
 
-on_all! {
+on_both! {
     four_relays_and_failures_in_between,
     one_that_is_put_off_holds_its_order_up,
     concurrent_operations,
