@@ -143,10 +143,11 @@ pub(crate) fn judge(signature: &Signature, mode: Option<Mode>, problems: &mut Pr
             constness,
             "a handler talks to a database, which no constant can: write `async fn`",
         );
-    } else if signature.asyncness.is_none() {
+    } else if signature.asyncness.is_none() && mode == Some(Mode::Lease) {
         problems.at(
             signature.fn_token,
-            "a handler is asynchronous: write `async fn`",
+            "a handler in lease mode waits for its steps: write `async fn`; \
+             or, for one that blocks and works on the database only, leave `mode` out and take `conn: &mut PgConnection`",
         );
     }
     if let Safety::Unsafe(token) = &signature.safety {

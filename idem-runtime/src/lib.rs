@@ -157,6 +157,7 @@ mod status;
 mod workers;
 
 mod attempt;
+mod blocking;
 mod claim;
 mod operation;
 mod reach;
@@ -197,6 +198,7 @@ mod instructions;
 
 pub use idem_macros::idempotent;
 
+pub use blocking::Blocking;
 pub use builder::{BuildError, Builder};
 pub use idempotency::Idempotency;
 pub use key::IdempotencyKey;
@@ -204,7 +206,7 @@ pub use lease::{KeptRequest, Resumed, StepError, Steps};
 pub use policy::{IdempotencyPolicy, policies};
 pub use retry::Retry;
 pub use scope::Account;
-pub use store::{Backend, Pruner, prune};
+pub use store::{Backend, BlockingBackend, Pruner, prune};
 pub use workers::{
     Reconciler, RecordedResponse, UnresolvedOperation, Verdict, Worker, settle, unresolved,
 };

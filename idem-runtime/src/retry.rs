@@ -53,6 +53,11 @@ impl Retry {
         Self(source.into())
     }
 
+    /// Asks with this response.
+    pub(crate) fn mark(response: &mut HttpResponse) {
+        response.extensions_mut().insert(Asked);
+    }
+
     pub(crate) fn is_asked_by(response: &HttpResponse) -> bool {
         response.extensions().contains::<Asked>()
     }
@@ -83,7 +88,7 @@ impl ResponseError for Retry {
 
     fn error_response(&self) -> HttpResponse<BoxBody> {
         let mut response = Problem::handler_failed().respond(DEFAULT_BASE);
-        response.extensions_mut().insert(Asked);
+        Self::mark(&mut response);
         response
     }
 }

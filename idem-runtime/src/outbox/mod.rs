@@ -55,7 +55,7 @@ mod sending;
 #[cfg(feature = "webhook")]
 mod webhook;
 
-pub use enqueue::{EnqueueError, enqueue};
+pub use enqueue::{EnqueueError, enqueue, enqueue_blocking};
 pub use letters::{DeadMessage, dead, requeue};
 pub use message::Message;
 #[cfg(feature = "nats")]

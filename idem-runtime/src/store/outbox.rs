@@ -13,6 +13,7 @@ use diesel::QueryResult;
 use diesel::prelude::Queryable;
 use uuid::Uuid;
 
+use super::blocking::Phases;
 use super::lease::Leases;
 use super::statement::{
     BacklogQuery, DeadQuery, DueQuery, LookQuery, Piece, Statement, TakenQuery, statement,
@@ -119,6 +120,19 @@ pub(crate) async fn queue<C: Queue>(
     lock: Option<i64>,
     message: &NewMessage<'_>,
 ) -> QueryResult<bool> {
+    Ok(C::queue(connection, lock, insert(message)).await? > 0)
+}
+
+/// The same on the thread of the connection.
+pub(crate) fn queue_blocking<C: Phases>(
+    connection: &mut C,
+    lock: Option<i64>,
+    message: &NewMessage<'_>,
+) -> QueryResult<bool> {
+    Ok(connection.queue(lock, insert(message))? > 0)
+}
+
+fn insert(message: &NewMessage<'_>) -> Statement {
     let insert = statement![
         "INSERT INTO idempotency_outbox (message_id, scope, key, topic, ordering_key, headers, \
          content_type, payload, enqueued_at, available_at) VALUES (",
@@ -143,8 +157,7 @@ pub(crate) async fn queue<C: Queue>(
         Piece::later(message.delay),
         ") ON CONFLICT (message_id) DO NOTHING",
     ];
-    let insert = statement![Piece::Wake(insert)];
-    Ok(C::queue(connection, lock, insert).await? > 0)
+    statement![Piece::Wake(insert)]
 }
 
 /// The dead messages, in their order.

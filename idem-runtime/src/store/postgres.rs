@@ -1,6 +1,8 @@
 //! PostgreSQL: the claim is a pair of advisory locks, the record is the last row of the
 //! transaction and is sent together with COMMIT.
 
+#[cfg(feature = "postgres-blocking")]
+mod blocking;
 mod lease;
 mod outbox;
 mod prune;
@@ -84,11 +86,7 @@ impl Store for AsyncPgConnection {
         )
         .await;
         match found.optional() {
-            Ok(Some(row)) if row.live => Ok(match row.claimed(claim)? {
-                Claimed::Recorded(record) => Some(record),
-                _ => None,
-            }),
-            Ok(_) => Ok(None),
+            Ok(row) => recorded(claim, row),
             Err(error) => {
                 transaction::give_up(connection);
                 Err(error)
@@ -156,6 +154,17 @@ fn judge(claim: &Claim, locked: Option<bool>, found: Option<Row>) -> QueryResult
         Some(false) => Claimed::KeyHeld,
         None => Claimed::InFlight,
     })
+}
+
+/// The record that a look found.
+fn recorded(claim: &Claim, found: Option<Row>) -> QueryResult<Option<Record>> {
+    match found.filter(|row| row.live) {
+        Some(row) => Ok(match row.claimed(claim)? {
+            Claimed::Recorded(record) => Some(record),
+            _ => None,
+        }),
+        None => Ok(None),
+    }
 }
 
 /// The claim: the lock on key and fingerprint first, the lock on the key second. NULL: the same
@@ -258,14 +267,7 @@ impl Row {
 /// Sends the record, behind the removal of the expired one that is in its way.
 async fn write(connection: &AsyncPgConnection, record: &NewRecord) -> QueryResult<()> {
     let id = record.claim.id.row;
-    let insert = Insert {
-        id: uuid::Uuid::from_bytes(id),
-        record,
-        body: record.stored.response.body.as_deref(),
-        status: i16::try_from(record.stored.response.status).unwrap_or_default(),
-        retain_ms: record.retain_ms(),
-    };
-    insert_over(connection, id, record.over_expired, insert).await
+    insert_over(connection, id, record.over_expired, Insert::of(record)).await
 }
 
 /// Sends an INSERT, behind the removal of the expired row that is in its way.
@@ -319,6 +321,18 @@ struct Insert<'a> {
     body: Option<&'a [u8]>,
     status: i16,
     retain_ms: i64,
+}
+
+impl<'a> Insert<'a> {
+    fn of(record: &'a NewRecord) -> Self {
+        Self {
+            id: uuid::Uuid::from_bytes(record.claim.id.row),
+            record,
+            body: record.stored.response.body.as_deref(),
+            status: i16::try_from(record.stored.response.status).unwrap_or_default(),
+            retain_ms: record.retain_ms(),
+        }
+    }
 }
 
 impl QueryId for Insert<'_> {

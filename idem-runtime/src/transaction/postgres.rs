@@ -1,5 +1,8 @@
 //! Transactions on PostgreSQL.
 
+#[cfg(feature = "postgres-blocking")]
+pub(crate) mod blocking;
+
 use std::time::Duration;
 
 use diesel::QueryResult;
@@ -16,7 +19,8 @@ use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tokio_postgres::{CancelToken, NoTls};
 
-use super::{ended, is_open, only_ours, opening};
+pub(crate) use super::answered;
+use super::{ended, is_open, no_answer, only_ours, opening};
 use crate::policy::Isolation;
 use crate::store::CommitError;
 
@@ -27,23 +31,7 @@ const CLEAN_UP: Duration = Duration::from_secs(5);
 pub(crate) const OPENING: Duration = Duration::from_secs(10);
 
 /// How long it may take to write a record and to commit. After that nobody knows.
-const COMMITTING: Duration = Duration::from_secs(30);
-
-/// Gives a server up that does not answer. Whoever calls this has counted the transaction as open, or
-/// gives the connection up as well.
-pub(crate) async fn answered<T>(
-    limit: Duration,
-    answer: impl Future<Output = QueryResult<T>>,
-) -> QueryResult<T> {
-    timeout(limit, answer)
-        .await
-        .unwrap_or_else(|_| Err(no_answer()))
-}
-
-fn no_answer() -> Error {
-    let message = "the database did not answer in time".to_owned();
-    Error::DatabaseError(DatabaseErrorKind::Unknown, Box::new(message))
-}
+pub(crate) const COMMITTING: Duration = Duration::from_secs(30);
 
 pub(crate) fn begin_sql(isolation: Option<Isolation>) -> String {
     match isolation {

@@ -64,6 +64,9 @@ macro_rules! questions {
 }
 pub(super) use questions;
 
+pub(super) const READ_COMMITTED: &str =
+    "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED";
+
 impl Leases for AsyncPgConnection {
     async fn pend(connection: &mut Self, pending: Pending) -> Result<(), CommitError> {
         let Pending {
@@ -80,8 +83,11 @@ impl Leases for AsyncPgConnection {
     }
 
     async fn read_committed(connection: &mut Self) -> QueryResult<()> {
-        let sql = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED";
-        transaction::answered(transaction::OPENING, connection.batch_execute(sql)).await
+        transaction::answered(
+            transaction::OPENING,
+            connection.batch_execute(READ_COMMITTED),
+        )
+        .await
     }
 
     async fn execute(connection: &mut Self, statement: Statement) -> QueryResult<usize> {

@@ -61,7 +61,7 @@ impl Queue for AsyncPgConnection {
 }
 
 #[derive(QueryId)]
-struct Lock(i64);
+pub(super) struct Lock(pub(super) i64);
 
 impl QueryFragment<Pg> for Lock {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
