@@ -86,6 +86,12 @@ fn no_connection(signature: &Signature, shared: Option<&TypeReference>) -> syn::
             reference.and_token.span,
             "the connection of the open transaction is taken as `&mut`: write `&mut` instead of `&`",
         ),
+        None if signature.asyncness.is_none() => syn::Error::new(
+            signature.paren_token.span.join(),
+            "a protected handler works on the connection of the open transaction: \
+             add a parameter for it, such as `conn: &mut PgConnection`; \
+             or write `async fn`, with one such as `conn: &mut AsyncPgConnection`",
+        ),
         None => syn::Error::new(
             signature.paren_token.span.join(),
             "a protected handler works on the connection of the open transaction: \

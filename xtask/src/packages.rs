@@ -12,6 +12,8 @@ const FEATURE_SETS: &[&str] = &[
     "deadpool",
     "postgres,bb8",
     "sqlite,deadpool",
+    "postgres-blocking",
+    "sqlite,r2d2",
     "nats",
     "rabbitmq",
     "webhook",
@@ -23,6 +25,7 @@ const OURS: &[&str] = &[
     "idem-model",
     "idem-tests",
     "idem-torture",
+    "legacy",
     "orders",
     "xtask",
 ];

@@ -3,8 +3,10 @@
 //!
 //! No SQL, no decisions about what a response means.
 
+use std::any::Any;
 use std::fmt;
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
 use actix_web::body::BoxBody;
@@ -44,11 +46,14 @@ where
         let span = Span::current();
         let work = move |connection: &mut C| {
             let _in_request = span.enter();
-            Taken::apart(
-                handler(arguments, connection, &head.request()),
-                limit,
-                until,
-            )
+            let answer = || {
+                Taken::apart(
+                    handler(arguments, connection, &head.request()),
+                    limit,
+                    until,
+                )
+            };
+            catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|panic| unwind(connection, panic))
         };
         match connection.on_thread(work).await {
             Ok(taken) => taken.together(),
@@ -56,6 +61,15 @@ where
         }
     };
     crate::run::run(incoming, policy, handler).await
+}
+
+/// Rolls back before anybody hears of the panic. The connection is then given up: nobody knows what was being
+/// done on it.
+fn unwind<C: BlockingBackend>(connection: &mut C, panic: Box<dyn Any + Send>) -> ! {
+    if let Err(error) = connection.abandon() {
+        tracing::warn!(%error, "a transaction could not be rolled back; its connection is closed");
+    }
+    resume_unwind(panic)
 }
 
 /// A body that does not end in time is a response that cannot be stored, and not a handler that is late: its

@@ -47,6 +47,9 @@ struct Arguments {
     deadpool: bool,
     #[arg(long, hide = true)]
     pool_timeout_ms: Option<u64>,
+    /// Threads of each worker for what blocks
+    #[arg(long, hide = true)]
+    blocking_threads: Option<usize>,
     #[arg(long, hide = true)]
     max_operations: Option<usize>,
     #[arg(long, hide = true, default_value_t = 5)]

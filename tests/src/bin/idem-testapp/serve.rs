@@ -7,14 +7,15 @@ use std::time::Duration;
 use actix_web::web::ServiceConfig;
 use actix_web::{App, HttpServer, web};
 use clap::ValueEnum;
-use diesel::SqliteConnection;
 use diesel::r2d2::{self, ConnectionManager, CustomizeConnection, R2D2Connection};
+use diesel::{PgConnection, SqliteConnection};
 use diesel_async::AsyncPgConnection;
 use diesel_async::pooled_connection::{AsyncDieselConnectionManager, bb8, deadpool};
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 use futures_util::future::BoxFuture;
 use idem_runtime::pool::{self, ConnectionPool, LendError, Loan};
 use idem_runtime::{Backend, Blocking, BlockingBackend, Builder, Idempotency};
+use serde::Deserialize;
 
 use crate::identity::Tenant;
 use crate::leased::Bookkeeper;
@@ -92,8 +93,11 @@ pub(crate) async fn run(url: Url, arguments: &Arguments) -> Result<(), Box<dyn E
         }
         (Url::Postgres(_), Style::Blocking) => {
             let pool = threads(&url, arguments, pool::postgres_customizer());
-            let routes = |config: &mut ServiceConfig| {
+            let legacy = web::Data::new(pool.clone());
+            let routes = move |config: &mut ServiceConfig| {
                 config
+                    .app_data(legacy.clone())
+                    .route(ON_A_THREAD, web::get().to(on_a_thread::<PgConnection>))
                     .configure(handlers::postgres_blocking::routes)
                     .configure(handlers::beside_postgres::routes);
             };
@@ -101,8 +105,11 @@ pub(crate) async fn run(url: Url, arguments: &Arguments) -> Result<(), Box<dyn E
         }
         (Url::Sqlite(_), Style::Blocking) => {
             let pool = threads(&url, arguments, pool::sqlite_customizer());
-            let routes = |config: &mut ServiceConfig| {
+            let legacy = web::Data::new(pool.clone());
+            let routes = move |config: &mut ServiceConfig| {
                 config
+                    .app_data(legacy.clone())
+                    .route(ON_A_THREAD, web::get().to(on_a_thread::<SqliteConnection>))
                     .configure(handlers::sqlite_blocking::routes)
                     .configure(handlers::beside_sqlite::routes);
             };
@@ -122,6 +129,28 @@ fn threads<C: R2D2Connection + 'static>(
         .min_idle(Some(0))
         .connection_customizer(customizer)
         .build_unchecked(ConnectionManager::new(url.for_diesel()))
+}
+
+const ON_A_THREAD: &str = "/on-a-thread";
+
+#[derive(Deserialize)]
+struct OnAThread {
+    #[serde(default)]
+    pooled: bool,
+}
+
+/// A handler as applications have them: a closure on a thread, with a connection of the same pool or without.
+async fn on_a_thread<C: R2D2Connection + Send + 'static>(
+    pool: web::Data<r2d2::Pool<ConnectionManager<C>>>,
+    query: web::Query<OnAThread>,
+) -> actix_web::Result<&'static str> {
+    let work = move || match query.pooled {
+        true => pool.get().map(drop),
+        false => Ok(()),
+    };
+    let done = web::block(work).await?;
+    done.map_err(actix_web::error::ErrorServiceUnavailable)?;
+    Ok("done")
 }
 
 /// What protects the blocking handler among those that are not.
@@ -177,6 +206,9 @@ async fn serve<C: Backend>(
     let mut server = HttpServer::new(app);
     if let Some(workers) = arguments.workers {
         server = server.workers(workers);
+    }
+    if let Some(threads) = arguments.blocking_threads {
+        server = server.worker_max_blocking_threads(threads);
     }
     let server = server
         .shutdown_timeout(arguments.shutdown_timeout_s)
