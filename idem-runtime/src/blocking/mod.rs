@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::pool::LendError;
-use crate::store::address;
+use crate::store::{BlockingBackend, address};
 
 pub(crate) use crossing::is_unread;
 pub use crossing::run;
@@ -76,6 +76,51 @@ pub(crate) enum Gone {
     Panicked(Box<dyn Any + Send>),
     /// An earlier job was given up, or the runtime is being shut down.
     GivenUp,
+}
+
+impl<C: BlockingBackend> Blocking<C> {
+    /// Does this on the connection's thread: for `async` code that has been lent the connection, such as a step in
+    /// lease mode.
+    ///
+    /// ```
+    /// # #[cfg(feature = "postgres-blocking")]
+    /// # mod example {
+    /// # use diesel::{PgConnection, RunQueryDsl, sql_query};
+    /// # use idem_runtime::{Blocking, StepError, Steps};
+    /// # #[derive(Debug)] enum OrderError { Database(diesel::result::Error), Step(StepError) }
+    /// # impl From<diesel::result::Error> for OrderError { fn from(e: diesel::result::Error) -> Self { Self::Database(e) } }
+    /// # impl From<StepError> for OrderError { fn from(e: StepError) -> Self { Self::Step(e) } }
+    /// # async fn pay(steps: Steps<Blocking<PgConnection>>) -> Result<usize, OrderError> {
+    /// steps
+    ///     .transaction("order", async |conn| {
+    ///         conn.run(|conn| Ok::<_, OrderError>(sql_query("SELECT 1").execute(conn)?)).await
+    ///     })
+    ///     .await
+    /// # }
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Its own, and one of the database where an earlier job was given up.
+    ///
+    /// # Panics
+    ///
+    /// Where it does. The connection is closed then.
+    pub async fn run<T, E>(
+        &mut self,
+        work: impl FnOnce(&mut C) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        match self.on_thread(work).await {
+            Ok(done) => done,
+            Err(Gone::GivenUp) => Err(E::from(Error::from(Gone::GivenUp))),
+            Err(panicked) => panicked.resume(),
+        }
+    }
 }
 
 impl<C: 'static> Blocking<C> {

@@ -46,6 +46,7 @@ macro_rules! asked {
 
 /// All questions, as any connection of diesel answers them. Where this stands, [`diesel::RunQueryDsl`] is in
 /// scope.
+#[cfg(any(feature = "postgres-blocking", feature = "sqlite"))]
 macro_rules! answers {
     ($($name:ident($query:ty) -> $row:ty;)+) => {$(
         fn $name(&mut self, query: $query) -> diesel::QueryResult<Vec<$row>> {

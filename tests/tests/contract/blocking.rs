@@ -8,8 +8,8 @@ use idem_tests::{
 use serde_json::json;
 
 use crate::asking::{
-    ask, assert_in_flight, assert_one_original, assert_replay, gated, marking, nothing_open,
-    settled,
+    ask, assert_in_flight, assert_one_original, assert_replay, assert_runs, gated, marking,
+    nothing_open, settled,
 };
 
 on_both! { a_blocking_handler_among_others }
@@ -24,7 +24,10 @@ blocking! {
     an_error_keeps_its_response,
 }
 
-blocking_on_postgres! { a_late_handler_keeps_its_key }
+blocking_on_postgres! {
+    a_late_handler_keeps_its_key,
+    one_statement_after_the_other,
+}
 
 /// `/blocking/script` stands beside `async` handlers, over a pool of its own and the same table.
 async fn a_blocking_handler_among_others(stage: &Stage) {
@@ -201,4 +204,25 @@ async fn an_error_keeps_its_response(stage: &Stage) {
     assert_eq!(first.header("X-Why"), Some("stock"));
     assert_replay(&first, &app.send(&request).await);
     assert_eq!(stage.database.effects("refused").await, 0);
+}
+
+/// What an `async` handler's connection sends in two round trips, besides the work.
+async fn one_statement_after_the_other(stage: &Stage) {
+    let (app, proxy) = stage.start_behind_proxy().await;
+    assert_runs(&app, "warm", "warm").await;
+    proxy.clear();
+    assert_runs(&app, "k", "work").await;
+    let sent: Vec<_> = proxy.sent().into_iter().map(|sent| sent.sql).collect();
+    let begins = [
+        "BEGIN",
+        "SELECT CASE WHEN pg_try_advisory_xact_lock",
+        "SELECT scope, key",
+        "INSERT INTO \"effects\"",
+        "INSERT INTO idempotency_keys",
+        "COMMIT",
+    ];
+    assert_eq!(sent.len(), begins.len(), "{sent:#?}");
+    for (sql, begin) in sent.iter().zip(begins) {
+        assert!(sql.starts_with(begin), "{begin}: {sent:#?}");
+    }
 }

@@ -127,6 +127,8 @@ fn threads<C: R2D2Connection + 'static>(
     r2d2::Pool::builder()
         .max_size(arguments.pool_size)
         .min_idle(Some(0))
+        // No query at each checkout, as in the other pools.
+        .test_on_check_out(false)
         .connection_customizer(customizer)
         .build_unchecked(ConnectionManager::new(url.for_diesel()))
 }
