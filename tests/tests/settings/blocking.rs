@@ -118,7 +118,7 @@ macro_rules! stamp {
             }
 
             #[post("/leased")]
-            #[idempotent(mode = "lease", lease = "1s", unresolved = "rerun")]
+            #[idempotent(mode = "lease", lease = "1s", unresolved = "rerun", scope = "global")]
             async fn leased(steps: Steps<Blocking<$connection>>) -> Result<HttpResponse, Failed> {
                 let work = async |connection: &mut Blocking<$connection>| {
                     connection
