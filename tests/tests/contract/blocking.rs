@@ -6,6 +6,7 @@ use idem_tests::{
     Backend, Stage, all_at_once, blocking, blocking_on_postgres, on_both, send, until,
 };
 use serde_json::json;
+use tokio::time::timeout;
 
 use crate::asking::{
     ask, assert_in_flight, assert_one_original, assert_replay, assert_runs, gated, marking,
@@ -115,11 +116,7 @@ async fn a_late_statement_is_rolled_back_behind_its_end(stage: &Stage) {
 /// Whoever has a connection has its thread: those that wait for one cannot keep it from working.
 async fn one_thread_is_enough(stage: &Stage) {
     let launch = stage.app().pool(4).workers(1);
-    let app = launch
-        .argument("--blocking-threads")
-        .argument("1")
-        .start()
-        .await;
+    let app = launch.argument("--blocking-threads=1").start().await;
     let address = app.address();
     let answers = all_at_once(20, |index| {
         let key = format!("k{}", index / 2);
@@ -135,25 +132,43 @@ async fn one_thread_is_enough(stage: &Stage) {
 
 /// As many threads wait for a connection as there are connections, and no more.
 async fn waiting_requests_leave_the_threads_to_others(stage: &Stage) {
+    const WAITING: usize = 10;
     let app = stage
         .app()
         .pool(1)
         .workers(1)
-        .argument("--blocking-threads")
-        .argument("2")
+        .argument("--blocking-threads=2")
+        .argument("--pool-timeout-ms=60000")
+        .argument("--max-operations=6")
         .start()
         .await;
-    let first = app.send_in_background(&ask("/account/script", "k", &gated("gate")));
+    let gate = ask("/account/script", "k", &gated("gate"));
+    let first = app.send_in_background(&gate);
     app.reached("gate", 1).await;
-    let waiting: Vec<_> = (0..10)
+    // There are places for half of them; the others try again.
+    let address = app.address();
+    let waiting: Vec<_> = (0..WAITING)
         .map(|index| {
             let key = format!("waiting{index}");
-            app.send_in_background(&ask("/account/script", &key, &marking("waiting")))
+            let request = ask("/account/script", &key, &marking("waiting"));
+            tokio::spawn(until("it is done", move || {
+                let request = request.clone();
+                async move {
+                    let answer = send(address, &request).await.expect("an answer");
+                    (answer.status != 503).then_some(answer)
+                }
+            }))
         })
         .collect();
-    // On a thread of the same pool, while they wait.
-    let other = app.send(&idem_tests::Request::get("/on-a-thread")).await;
-    assert_eq!(other.status, 200);
+    // A duplicate of the first needs no connection, only a place among the operations.
+    until("all places are taken", || async {
+        (app.send(&gate).await.status == 503).then_some(())
+    })
+    .await;
+    // On a thread of the same runtime, while they wait.
+    let other = idem_tests::Request::get("/on-a-thread");
+    let other = timeout(Duration::from_secs(20), app.send(&other)).await;
+    assert_eq!(other.expect("an answer while others wait").status, 200);
     app.open_gate("gate").await;
     assert_eq!(first.await.unwrap().status, 201);
     for answer in waiting {
@@ -167,8 +182,7 @@ async fn a_handler_of_the_application_takes_every_thread(stage: &Stage) {
         .app()
         .pool(1)
         .workers(1)
-        .argument("--blocking-threads")
-        .argument("2")
+        .argument("--blocking-threads=2")
         .start()
         .await;
     let first = app.send_in_background(&ask("/account/script", "k", &gated("gate")));
