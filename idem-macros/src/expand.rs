@@ -45,7 +45,9 @@ const LONGEST_TUPLE: usize = 12;
 //         .await
 //     }
 //
-// In lease mode there is no connection, and the call is `run_leased(__incoming, …, async |…, __request| …).await`.
+// In lease mode there is no connection, and the call is `run_leased(__incoming, …, async |…, __request| …).await`. For a
+// function that is not `async` it is `run_blocking(__incoming, …, |…, __connection: &mut PgConnection, __request| …).await`,
+// and the connection that is declared is `Blocking<PgConnection>`.
 //
 // The user's body is in a function of its own, beside the block with the static and the closure with our
 // variables, so none of our names can be reached from it.
@@ -60,13 +62,15 @@ pub(crate) fn expand(handler: Handler) -> TokenStream {
     let outer = &attributes.outer;
     let visibility = function.vis.clone();
     let name = function.sig.ident.clone();
-    let policy = declaration(&policy, &name, &arguments);
+    let connection = connection(&function, &arguments);
+    let policy = declaration(&policy, &name, connection);
     let closure = closure(&function, &arguments);
     // A parameter that is no extractor, or no connection, is reported where the parameters are written.
     let at_parameters = span.located_at(function.sig.paren_token.span.join());
-    let run = match arguments.connection {
-        Some(_) => quote_spanned!(at_parameters=> run),
-        None => quote_spanned!(at_parameters=> run_leased),
+    let run = match (&arguments.connection, &function.sig.asyncness) {
+        (Some(_), Some(_)) => quote_spanned!(at_parameters=> run),
+        (Some(_), None) => quote_spanned!(at_parameters=> run_blocking),
+        (None, _) => quote_spanned!(at_parameters=> run_leased),
     };
     let call = quote_spanned! {at_parameters=>
         ::idem_runtime::private::#run(__incoming, #policy, #closure).await
@@ -109,6 +113,8 @@ pub(crate) fn expand(handler: Handler) -> TokenStream {
 //
 //     async |(__argument_0, __argument_1): (Json<NewOrder>, Steps), __request: &HttpRequest|
 //         respond(create_order(__argument_0, __argument_1).await, __request)
+//
+// For a function that is not `async` the closure is none either, and nothing is awaited.
 fn closure(function: &ItemFn, arguments: &Arguments) -> TokenStream {
     let span = Span::mixed_site();
     let name = &function.sig.ident;
@@ -134,12 +140,16 @@ fn closure(function: &ItemFn, arguments: &Arguments) -> TokenStream {
         ReturnType::Type(_, ty) => span.located_at(ty.span()),
         ReturnType::Default => span,
     };
+    let (asynchronous, awaited) = match function.sig.asyncness {
+        Some(_) => (quote_spanned!(span=> async), quote_spanned!(span=> .await)),
+        None => Default::default(),
+    };
     let respond = quote_spanned! {at_output=>
-        ::idem_runtime::private::respond(#name(#(#passed),*).await, __request)
+        ::idem_runtime::private::respond(#name(#(#passed),*) #awaited, __request)
     };
 
     quote_spanned! {span=>
-        async |
+        #asynchronous |
             #variables: #types,
             #(#connection,)*
             __request: &::idem_runtime::private::HttpRequest,
@@ -168,16 +178,25 @@ fn tuples(extractors: &[(Ident, &syn::Type)]) -> (TokenStream, TokenStream) {
     )
 }
 
+/// What the application's `Idempotency` lends: the connection itself, or for a blocking handler the one that is
+/// around it.
+fn connection(function: &ItemFn, arguments: &Arguments) -> Option<TokenStream> {
+    let span = Span::mixed_site();
+    arguments
+        .connection
+        .as_ref()
+        .map(|connection| match function.sig.asyncness {
+            Some(_) => quote_spanned!(span=> #connection),
+            None => quote_spanned!(span=> ::idem_runtime::private::Blocking<#connection>),
+        })
+}
+
 /// A block around the static, so that its name is seen by nothing else.
-fn declaration(policy: &Policy, name: &Ident, arguments: &Arguments) -> TokenStream {
+fn declaration(policy: &Policy, name: &Ident, connection: Option<TokenStream>) -> TokenStream {
     let span = Span::mixed_site();
     let name = name.unraw().to_string();
-    let connection = option(
-        arguments
-            .connection
-            .as_ref()
-            .map(|connection| quote_spanned!(span=> ::core::any::TypeId::of::<#connection>)),
-    );
+    let connection =
+        option(connection.map(|ty| quote_spanned!(span=> ::core::any::TypeId::of::<#ty>)));
     let scope = scope(&policy.scope);
     let retain_ms = milliseconds(policy.retain);
     let store = store(policy.store);

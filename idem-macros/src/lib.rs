@@ -44,6 +44,10 @@ mod tests;
 /// #[idempotent(option = value, …)]
 /// async fn handler(extractor: T, …, conn: &mut Connection) -> impl Responder { … }
 ///
+/// #[idempotent]
+/// #[idempotent(option = value, …)]
+/// fn handler(extractor: T, …, conn: &mut Connection) -> impl Responder { … }
+///
 /// #[idempotent(mode = "lease")]
 /// #[idempotent(mode = "lease", option = value, …)]
 /// async fn handler(extractor: T, …, steps: Steps) -> impl Responder { … }
@@ -51,6 +55,8 @@ mod tests;
 ///
 /// - The one `&mut` parameter is the connection of the open transaction. It may stand anywhere among the
 ///   parameters; its type names the backend: `AsyncPgConnection`, or `SyncConnectionWrapper<SqliteConnection>`.
+/// - A handler that is not `async` works on a connection of diesel itself, `PgConnection` or `SqliteConnection`, and runs
+///   on a thread that may block. Its extractors run before that, and what they give has to be `Send`.
 /// - In lease mode there is no `&mut` parameter, because no connection is held while the handler runs. `Steps` is an
 ///   extractor like any other: `steps.call("charge", async |key| …)` remembers the result of an outside call, and
 ///   `steps.transaction("order", async |conn| …)` commits database work together with the record of its step.
@@ -95,6 +101,8 @@ mod tests;
 ///   transaction may happen several times.
 /// - `unresolved = "rerun"` is your word that running the handler twice is safe: every outside call stands in a step,
 ///   and hands its derived key on to the provider.
+/// - A blocking handler cannot be stopped: when its `timeout` is over the client gets 504, and what it does is rolled
+///   back when it comes to its end.
 /// - In lease mode a run that is slower than usual is carried by renewals. `timeout` stops one that hangs.
 /// - A handler that is registered for a safe method where the attribute cannot see it, for example by
 ///   `web::get().to(handler)`, answers 500 and logs why.
@@ -104,7 +112,9 @@ mod tests;
 /// The compiler refuses, with a message that says what to write instead:
 ///
 /// - a handler without a `&mut` parameter, or with two; in lease mode, one that has any;
-/// - a generic handler, a method with `self`, and a function that is not `async` or has no return type;
+/// - a generic handler, a method with `self`, and a function that has no return type; in lease mode, one that is not
+///   `async`, because steps are awaited;
+/// - an extractor of a blocking handler that cannot go to another thread, such as `HttpRequest`;
 /// - a safe method, as in `#[get]`, because a read has no key;
 /// - an option that is unknown, repeated or malformed;
 /// - a duration of zero, over ten years, or in months or years, whose lengths vary; a size of zero or over 1 GiB;

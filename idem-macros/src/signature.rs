@@ -86,6 +86,12 @@ fn no_connection(signature: &Signature, shared: Option<&TypeReference>) -> syn::
             reference.and_token.span,
             "the connection of the open transaction is taken as `&mut`: write `&mut` instead of `&`",
         ),
+        None if signature.asyncness.is_none() => syn::Error::new(
+            signature.paren_token.span.join(),
+            "a protected handler works on the connection of the open transaction: \
+             add a parameter for it, such as `conn: &mut PgConnection`; \
+             or write `async fn`, with one such as `conn: &mut AsyncPgConnection`",
+        ),
         None => syn::Error::new(
             signature.paren_token.span.join(),
             "a protected handler works on the connection of the open transaction: \
@@ -143,10 +149,11 @@ pub(crate) fn judge(signature: &Signature, mode: Option<Mode>, problems: &mut Pr
             constness,
             "a handler talks to a database, which no constant can: write `async fn`",
         );
-    } else if signature.asyncness.is_none() {
+    } else if signature.asyncness.is_none() && mode == Some(Mode::Lease) {
         problems.at(
             signature.fn_token,
-            "a handler is asynchronous: write `async fn`",
+            "a handler in lease mode waits for its steps: write `async fn`; \
+             or, for one that blocks and works on the database only, leave `mode` out and take `conn: &mut PgConnection`",
         );
     }
     if let Safety::Unsafe(token) = &signature.safety {

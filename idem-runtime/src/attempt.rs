@@ -7,6 +7,7 @@ use std::sync::Arc;
 use actix_web::{HttpRequest, HttpResponse};
 use tokio::time::Instant;
 
+use crate::blocking;
 use crate::claim::Ours;
 use crate::defects::{Defect, is_seeded};
 use crate::operation::{Chain, Keyed, Operation};
@@ -44,7 +45,7 @@ where
     F: AsyncFn(A, &mut C, &HttpRequest) -> HttpResponse,
 {
     let connection = &mut *ours.connection;
-    let places = keyed.name.places.enter("", &**connection);
+    let places = keyed.name.places.enter("", C::address(connection));
     let deadline = Instant::now() + operation.policy.timeout;
     let response = match handle(operation, deadline, connection, arguments, handler).await {
         Ok(response) => response,
@@ -153,7 +154,18 @@ where
             undo(operation, connection).await;
             Err(Attempt::Again)
         }
-        Ran::Finished(response) => Ok(response),
+        Ran::Finished(response) => match blocking::is_unread(&response) {
+            None => Ok(response),
+            Some(error) => {
+                tracing::error!(
+                    endpoint = operation.endpoint,
+                    error,
+                    "response not storable"
+                );
+                undo(operation, connection).await;
+                Err(Attempt::Failed(Problem::response_not_storable()))
+            }
+        },
         Ran::Panicked => {
             tracing::error!(endpoint = operation.endpoint, "the handler panicked");
             C::abandon(connection, canceller).await;

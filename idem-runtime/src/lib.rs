@@ -91,6 +91,39 @@
 //! `resume = "background"` to their end, for whom [`Resumed`] says. The answer 202 of
 //! `in_flight = "accept"` points at the [`status_resource`](Idempotency::status_resource).
 //!
+//! # Blocking handlers
+//!
+//! A handler that is not `async` takes `&mut PgConnection` or `&mut SqliteConnection` of diesel itself, out of an
+//! `r2d2` pool. It runs on a thread of the runtime's blocking pool, in the same transaction and with the same
+//! outcomes; [`Blocking`] is its connection where one of ours is asked for.
+//!
+//! ```
+//! # #[cfg(feature = "postgres-blocking")]
+//! # mod example {
+//! use actix_web::{HttpResponse, post, web};
+//! use diesel::PgConnection;
+//! use diesel::r2d2::{ConnectionManager, Pool};
+//! use idem_runtime::{Blocking, Idempotency, idempotent, pool};
+//!
+//! #[post("/orders")]
+//! #[idempotent]
+//! fn create_order(item: web::Json<String>, conn: &mut PgConnection) -> HttpResponse {
+//!     // … plain diesel, without `.await` …
+//! #   let _ = (item, conn);
+//!     HttpResponse::Created().finish()
+//! }
+//!
+//! fn protection(url: &str) -> Result<Idempotency<Blocking<PgConnection>>, Box<dyn std::error::Error>> {
+//!     let pool = Pool::builder()
+//!         .connection_customizer(pool::postgres_customizer())
+//!         .build(ConnectionManager::<PgConnection>::new(url))?;
+//!     Ok(Idempotency::builder(pool)
+//!         .account_with(|_| Some("somebody".to_owned()))
+//!         .build()?)
+//! }
+//! # }
+//! ```
+//!
 //! # Reading on
 //!
 //! The options are in the documentation of [`idempotent`](macro@idempotent), the settings of the
@@ -113,6 +146,9 @@
 //! all the same, its connection is closed and the database rolls back. With `panic = "abort"` a panic
 //! ends the process, to the same effect.
 //!
+//! A blocking handler cannot be dropped: after its time-out, or if its task is dropped, it runs to its end, and its
+//! pool then closes its connection. Until then its key is in flight.
+//!
 //! In lease mode a task that is dropped leaves its claim, which is unresolved once the lease has run
 //! out; the transaction of a step that was running is rolled back. A handler is dropped at its next
 //! `.await` when it has taken longer than its `timeout`, when its claim has been lost, and when the
@@ -128,6 +164,8 @@
 //! | `sqlite` | `SyncConnectionWrapper<SqliteConnection>` | no |
 //! | `bb8` | diesel-async's bb8 pool | yes |
 //! | `deadpool` | diesel-async's deadpool pool | no |
+//! | `r2d2` | diesel's `r2d2` pool, for blocking handlers | no |
+//! | `postgres-blocking` | diesel's `PgConnection`, over libpq; brings `postgres` and `r2d2` | no |
 //! | `nats` | the outbox's publisher for NATS JetStream, on `async-nats` | no |
 //! | `rabbitmq` | the outbox's publisher for RabbitMQ, on `lapin` | no |
 //! | `webhook` | the outbox's publisher for webhooks, on `reqwest` | no |
@@ -157,6 +195,7 @@ mod status;
 mod workers;
 
 mod attempt;
+mod blocking;
 mod claim;
 mod operation;
 mod reach;
@@ -197,6 +236,7 @@ mod instructions;
 
 pub use idem_macros::idempotent;
 
+pub use blocking::Blocking;
 pub use builder::{BuildError, Builder};
 pub use idempotency::Idempotency;
 pub use key::IdempotencyKey;
@@ -204,7 +244,7 @@ pub use lease::{KeptRequest, Resumed, StepError, Steps};
 pub use policy::{IdempotencyPolicy, policies};
 pub use retry::Retry;
 pub use scope::Account;
-pub use store::{Backend, Pruner, prune};
+pub use store::{Backend, BlockingBackend, Pruner, prune};
 pub use workers::{
     Reconciler, RecordedResponse, UnresolvedOperation, Verdict, Worker, settle, unresolved,
 };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use actix_web::web::Bytes;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, HttpResponse};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::body;
 use crate::defects::{Defect, is_seeded};
@@ -15,7 +15,7 @@ use crate::idempotency::Settings;
 use crate::key::IdempotencyKey;
 use crate::policy::{IdempotencyPolicy, InFlight, Scope};
 use crate::problem::Problem;
-use crate::reach::{Reach, Unreached};
+use crate::reach::{self, Reach, Unreached};
 use crate::response::{StoredResponse, capture, replay};
 use crate::scope::{OperationId, endpoint};
 use crate::status;
@@ -247,6 +247,11 @@ impl<C: Backend> Operation<C> {
             self.tell("unrecorded");
             Problem::handler_failed()
         })
+    }
+
+    /// Waits for those whom a run has met, a little longer each time: run again at once, it would meet them again.
+    pub(crate) async fn let_others_end(&self, retries: u32) {
+        sleep(reach::PAUSE * (self.policy.retries - retries)).await;
     }
 
     /// The record of this response.

@@ -10,6 +10,7 @@ use actix_web::{FromRequest, Responder};
 pub use actix_web::{HttpRequest, HttpResponse};
 pub use inventory::submit;
 
+pub use crate::blocking::{Blocking, run as run_blocking};
 pub use crate::lease::run as run_leased;
 pub use crate::policy::{
     BodyForm, IdempotencyPolicy, InFlight, Isolation, KeyRule, LeasePolicy, Registration, Resume,

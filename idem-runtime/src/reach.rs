@@ -19,7 +19,8 @@ use crate::store::Backend;
 /// dead connections.
 const TRIES: u32 = 5;
 
-const PAUSE: Duration = Duration::from_millis(5);
+/// The shortest one, before another try where others need a moment to end.
+pub(crate) const PAUSE: Duration = Duration::from_millis(5);
 
 /// Until when the store must have been reached, and how often it may still fail.
 pub(crate) struct Reach<'a, C> {

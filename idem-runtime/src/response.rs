@@ -106,25 +106,31 @@ fn reserialized(body: Bytes) -> Bytes {
     }
 }
 
-async fn read(body: BoxBody, limit: usize) -> Result<Option<Bytes>, CaptureError> {
+/// The body, or that there is none, unless it is still to come.
+pub(crate) fn at_hand(body: BoxBody) -> Result<Option<Bytes>, BoxBody> {
     if body.size() == BodySize::None {
         return Ok(None);
     }
-    let bytes = match body.try_into_bytes() {
+    body.try_into_bytes().map(Some)
+}
+
+/// The whole body, up to the limit.
+pub(crate) async fn read(body: BoxBody, limit: usize) -> Result<Option<Bytes>, CaptureError> {
+    let bytes = match at_hand(body) {
         Ok(bytes) => bytes,
         Err(body) => match to_bytes_limited(body, limit).await {
-            Ok(Ok(bytes)) => bytes,
+            Ok(Ok(bytes)) => Some(bytes),
             Ok(Err(error)) => return Err(CaptureError::Body(error)),
             Err(_) => return Err(CaptureError::TooLarge(limit)),
         },
     };
-    if bytes.len() > limit {
+    if bytes.as_ref().is_some_and(|bytes| bytes.len() > limit) {
         return Err(CaptureError::TooLarge(limit));
     }
-    Ok(Some(bytes))
+    Ok(bytes)
 }
 
-fn none() -> BoxBody {
+pub(crate) fn none() -> BoxBody {
     BoxBody::new(actix_web::body::None::new())
 }
 

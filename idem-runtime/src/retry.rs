@@ -89,6 +89,11 @@ impl Retry {
         }
     }
 
+    /// Asks with this response.
+    pub(crate) fn mark(response: &mut HttpResponse) {
+        response.extensions_mut().insert(Asked);
+    }
+
     pub(crate) fn is_asked_by(response: &HttpResponse) -> bool {
         response.extensions().contains::<Asked>()
     }
@@ -119,7 +124,7 @@ impl ResponseError for Retry {
 
     fn error_response(&self) -> HttpResponse<BoxBody> {
         let mut response = Problem::handler_failed().respond(DEFAULT_BASE);
-        response.extensions_mut().insert(Asked);
+        Self::mark(&mut response);
         response
     }
 }

@@ -198,7 +198,12 @@ where
                 ours.discard();
                 return Err(problem.into());
             }
-            Attempt::Again => retries = operation.one_less(retries)?,
+            Attempt::Again => {
+                retries = operation.one_less(retries)?;
+                held = Some(ours.give_back());
+                operation.let_others_end(retries).await;
+                continue;
+            }
             Attempt::Taken if losses > 0 => losses -= 1,
             Attempt::Taken => return Err(Problem::store_unavailable().into()),
         }
@@ -218,7 +223,11 @@ where
         let arguments: A = operation.extract(None).await?;
         let mut connection = claim::begin(operation).await?;
         match attempt::unprotected(operation, &mut connection, arguments, handler).await {
-            Attempt::Again => retries = operation.one_less(retries)?,
+            Attempt::Again => {
+                retries = operation.one_less(retries)?;
+                drop(connection);
+                operation.let_others_end(retries).await;
+            }
             Attempt::Recorded(answer, _) | Attempt::Answered(answer) => return Ok(answer),
             Attempt::Failed(problem) => return Err(problem.into()),
             Attempt::Abandoned(problem) => {

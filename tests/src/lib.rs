@@ -17,7 +17,7 @@ pub use app::{App, Effects, Launch, send};
 pub use database::{Backend, Database};
 pub use http::{Connection, Request, Response};
 pub use proxy::{Cut, Proxy, Sent, server_of, with_address};
-pub use stage::Stage;
+pub use stage::{Stage, Style};
 pub use switch::Switch;
 pub use together::{all_at_once, until};
 

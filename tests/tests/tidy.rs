@@ -340,6 +340,7 @@ const MEMBERS: &[&str] = &[
     "idem-macros",
     "idem-runtime",
     "idem-cli",
+    "examples/legacy",
     "examples/orders",
     "tests",
     "tests/model",

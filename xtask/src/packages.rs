@@ -14,6 +14,8 @@ const FEATURE_SETS: &[&str] = &[
     "mysql",
     "mysql,bb8",
     "sqlite,deadpool",
+    "postgres-blocking",
+    "sqlite,r2d2",
     "nats",
     "rabbitmq",
     "webhook",
@@ -25,6 +27,7 @@ const OURS: &[&str] = &[
     "idem-model",
     "idem-tests",
     "idem-torture",
+    "legacy",
     "orders",
     "xtask",
 ];

@@ -101,6 +101,20 @@ fn route_below() {
 }
 
 #[test]
+fn blocking() {
+    before_and_after(
+        "blocking",
+        r#"
+        #[post("/orders")]
+        #[idempotent(retain = "24h")]
+        pub fn create_order(order: web::Json<NewOrder>, conn: &mut PgConnection) -> Result<HttpResponse, OrderError> {
+            body()
+        }
+        "#,
+    );
+}
+
+#[test]
 fn other_attributes() {
     before_and_after(
         "other_attributes",

@@ -173,7 +173,7 @@ fn signatures() {
             "async fn f(a: Vec<impl X>, conn: &mut C) -> R",
         ),
         ("self", "async fn f(&self, conn: &mut C) -> R"),
-        ("not async", "fn f(conn: &mut C) -> R"),
+        ("no connection, not async", "fn f(a: A) -> R"),
         ("const", "const fn f(conn: &mut C) -> R"),
         ("const async", "const async fn f(conn: &mut C) -> R"),
         ("unsafe", "async unsafe fn f(conn: &mut C) -> R"),

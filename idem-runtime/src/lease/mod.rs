@@ -21,6 +21,8 @@ use std::sync::Arc;
 
 use actix_web::{FromRequest, HttpMessage, HttpRequest, HttpResponse};
 
+#[cfg(feature = "r2d2")]
+use crate::blocking::Blocking;
 use crate::claim::Patience;
 use crate::idempotency::{Idempotency, Settings};
 use crate::operation::{Keyed, Operation, Refusal};
@@ -70,22 +72,23 @@ where
     let Some(lease) = policy.lease else {
         return unconfigured(policy, "_");
     };
+    macro_rules! on {
+        ($connection:ty) => {
+            if let Some(settings) = Idempotency::<$connection>::of(&incoming.request) {
+                return run_on(settings, incoming, policy, lease, handler).await;
+            }
+        };
+    }
     #[cfg(feature = "postgres")]
-    if let Some(settings) = Idempotency::<diesel_async::AsyncPgConnection>::of(&incoming.request) {
-        return run_on(settings, incoming, policy, lease, handler).await;
-    }
+    on!(diesel_async::AsyncPgConnection);
     #[cfg(feature = "mysql")]
-    if let Some(settings) = Idempotency::<diesel_async::AsyncMysqlConnection>::of(&incoming.request)
-    {
-        return run_on(settings, incoming, policy, lease, handler).await;
-    }
+    on!(diesel_async::AsyncMysqlConnection);
     #[cfg(feature = "sqlite")]
-    if let Some(settings) = Idempotency::<
-        diesel_async::sync_connection_wrapper::SyncConnectionWrapper<diesel::SqliteConnection>,
-    >::of(&incoming.request)
-    {
-        return run_on(settings, incoming, policy, lease, handler).await;
-    }
+    on!(diesel_async::sync_connection_wrapper::SyncConnectionWrapper<diesel::SqliteConnection>);
+    #[cfg(feature = "postgres-blocking")]
+    on!(Blocking<diesel::PgConnection>);
+    #[cfg(all(feature = "sqlite", feature = "r2d2"))]
+    on!(Blocking<diesel::SqliteConnection>);
     unconfigured(policy, "_")
 }
 

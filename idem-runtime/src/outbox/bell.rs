@@ -44,7 +44,7 @@ impl<C: Backend> Bell<C> {
 
     /// Messages have been committed. Waits for nothing.
     pub(crate) fn ring(&self) {
-        if !C::WAKES {
+        if !C::TELLS {
             return;
         }
         let mut state = lock(&self.state);

@@ -12,8 +12,8 @@ use crate::defects::{Defect, is_seeded};
 use crate::digest::part;
 use crate::key::IdempotencyKey;
 use crate::scope::lock_number;
-use crate::store::Backend;
 use crate::store::outbox::{self, NewMessage};
+use crate::store::{Backend, BlockingBackend, address};
 
 /// Why a message was not queued.
 #[derive(Debug, thiserror::Error)]
@@ -63,15 +63,63 @@ where
     write(conn, key, &Message::json(topic, payload)?).await
 }
 
+/// [`enqueue`] on the connection of a blocking handler.
+///
+/// # Errors
+///
+/// See [`EnqueueError`].
+pub fn enqueue_blocking<C, T>(
+    conn: &mut C,
+    key: &IdempotencyKey,
+    topic: &str,
+    payload: &T,
+) -> Result<Uuid, EnqueueError>
+where
+    C: BlockingBackend,
+    T: Serialize + ?Sized,
+{
+    write_blocking(conn, key, &Message::json(topic, payload)?)
+}
+
 pub(super) async fn write<C: Backend>(
     conn: &mut C,
     key: &IdempotencyKey,
     message: &Message,
 ) -> Result<Uuid, EnqueueError> {
+    let mut queued = placed(C::address(conn), key, message)?;
+    if !outbox::queue(conn, stream(message), &queued).await? {
+        queued.id = another();
+        outbox::queue(conn, stream(message), &queued).await?;
+    }
+    if is_seeded(Defect::MessageOutsideTransaction) {
+        commit_apart(conn).await?;
+    }
+    Ok(queued.id)
+}
+
+pub(super) fn write_blocking<C: BlockingBackend>(
+    conn: &mut C,
+    key: &IdempotencyKey,
+    message: &Message,
+) -> Result<Uuid, EnqueueError> {
+    let mut queued = placed(address(conn), key, message)?;
+    if !outbox::queue_blocking(conn, stream(message), &queued)? {
+        queued.id = another();
+        outbox::queue_blocking(conn, stream(message), &queued)?;
+    }
+    Ok(queued.id)
+}
+
+/// The message at its place in the run whose connection is there.
+fn placed<'a>(
+    connection: usize,
+    key: &'a IdempotencyKey,
+    message: &'a Message,
+) -> Result<NewMessage<'a>, EnqueueError> {
     message.check()?;
-    let place = key.places.next(&message.topic, conn);
+    let place = key.places.next(&message.topic, connection);
     let place = place.ok_or(EnqueueError::ForeignConnection)?;
-    let mut queued = NewMessage {
+    Ok(NewMessage {
         id: place.id(&key.scope, &key.key, &message.topic),
         scope: &key.scope,
         key: &key.key,
@@ -81,21 +129,21 @@ pub(super) async fn write<C: Backend>(
         content_type: message.content_type.as_deref(),
         payload: message.payload.clone(),
         delay: message.delay,
-    };
-    let ordering_key = queued.ordering_key;
-    let stream = ordering_key
+    })
+}
+
+/// For a message whose id is there already. No earlier run can have queued it: it would have been recorded as
+/// well. The row is of an operation that had the same key, and whose record has outlived its retention.
+fn another() -> Uuid {
+    Uuid::new_v4()
+}
+
+/// The lock of the message's ordering key, if it has one.
+fn stream(message: &Message) -> Option<i64> {
+    let ordering_key = message.ordering_key.as_deref();
+    ordering_key
         .filter(|_| !is_seeded(Defect::StreamLockSkipped))
-        .map(stream_lock);
-    if !outbox::queue(conn, stream, &queued).await? {
-        // No earlier run can have queued it: it would have been recorded as well. The row is of an operation
-        // that had the same key, and whose record has outlived its retention.
-        queued.id = Uuid::new_v4();
-        outbox::queue(conn, stream, &queued).await?;
-    }
-    if is_seeded(Defect::MessageOutsideTransaction) {
-        commit_apart(conn).await?;
-    }
-    Ok(queued.id)
+        .map(stream_lock)
 }
 
 /// A seeded defect.

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::enqueue::{self, EnqueueError};
 use crate::key::IdempotencyKey;
-use crate::store::Backend;
+use crate::store::{Backend, BlockingBackend};
 
 /// The longest topic, ordering key, content type, and name or value of a header, in bytes.
 const MAX_LENGTH: usize = 1024;
@@ -95,6 +95,19 @@ impl Message {
         key: &IdempotencyKey,
     ) -> Result<Uuid, EnqueueError> {
         enqueue::write(conn, key, self).await
+    }
+
+    /// [`enqueue`](Self::enqueue) on the connection of a blocking handler.
+    ///
+    /// # Errors
+    ///
+    /// See [`EnqueueError`].
+    pub fn enqueue_blocking<C: BlockingBackend>(
+        &self,
+        conn: &mut C,
+        key: &IdempotencyKey,
+    ) -> Result<Uuid, EnqueueError> {
+        enqueue::write_blocking(conn, key, self)
     }
 
     /// What no broker takes, or what would be something else on the way: a line end in a header is

@@ -57,7 +57,7 @@ mod sending;
 mod webhook;
 
 pub(crate) use bell::Bell;
-pub use enqueue::{EnqueueError, enqueue};
+pub use enqueue::{EnqueueError, enqueue, enqueue_blocking};
 pub use letters::{DeadMessage, dead, requeue};
 pub use message::Message;
 #[cfg(feature = "nats")]

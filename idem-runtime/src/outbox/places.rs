@@ -38,21 +38,19 @@ pub(crate) struct InTransaction(Arc<Places>);
 
 impl Places {
     /// The transaction of a step begins, or, without a name, that of a whole run.
-    pub(crate) fn enter<C>(self: &Arc<Self>, step: &str, connection: &C) -> InTransaction {
+    pub(crate) fn enter(self: &Arc<Self>, step: &str, connection: usize) -> InTransaction {
         *self.lock() = Some(Open {
             step: step.to_owned(),
-            connection: address(connection),
+            connection,
             numbers: HashMap::new(),
         });
         InTransaction(Arc::clone(self))
     }
 
     /// The place of the next message of this topic; `None` on a connection that is not the transaction's.
-    pub(crate) fn next<C>(&self, topic: &str, connection: &C) -> Option<Place> {
+    pub(crate) fn next(&self, topic: &str, connection: usize) -> Option<Place> {
         let mut open = self.lock();
-        let open = open
-            .as_mut()
-            .filter(|open| open.connection == address(connection))?;
+        let open = open.as_mut().filter(|open| open.connection == connection)?;
         let next = open.numbers.entry(topic.to_owned()).or_default();
         let number = *next;
         *next += 1;
@@ -65,10 +63,6 @@ impl Places {
     fn lock(&self) -> MutexGuard<'_, Option<Open>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn address<C>(connection: &C) -> usize {
-    std::ptr::from_ref(connection).addr()
 }
 
 impl InTransaction {
@@ -107,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_run_has_the_places_of_the_run_before() {
-        let connection = &1_u8;
+        let connection = 1;
         let places = Arc::new(Places::default());
         let run = |step| {
             let _open = places.enter(step, connection);
@@ -124,14 +118,14 @@ mod tests {
 
     #[test]
     fn there_are_places_on_one_connection_and_as_long_as_its_transaction() {
-        let (ours, other) = (1_u8, 2_u8);
+        let (ours, other) = (1, 2);
         let places = Arc::new(Places::default());
-        assert!(places.next("a", &ours).is_none());
-        let open = places.enter("", &ours);
-        assert!(places.next("a", &other).is_none());
-        assert!(places.next("a", &ours).is_some());
+        assert!(places.next("a", ours).is_none());
+        let open = places.enter("", ours);
+        assert!(places.next("a", other).is_none());
+        assert!(places.next("a", ours).is_some());
         drop(open);
-        assert!(places.next("a", &ours).is_none());
+        assert!(places.next("a", ours).is_none());
     }
 
     #[test]

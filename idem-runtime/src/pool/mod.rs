@@ -9,8 +9,16 @@ mod bb8;
     any(feature = "bb8", feature = "deadpool")
 ))]
 mod config;
+#[cfg(all(
+    feature = "r2d2",
+    any(feature = "postgres-blocking", feature = "sqlite")
+))]
+mod customizer;
 #[cfg(feature = "deadpool")]
 mod deadpool;
+mod places;
+#[cfg(feature = "r2d2")]
+mod r2d2;
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 pub(crate) mod setup;
 
@@ -20,25 +28,34 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use futures_util::future::BoxFuture;
 
+pub(crate) use places::bounded;
+
 #[cfg(all(feature = "mysql", any(feature = "bb8", feature = "deadpool")))]
 pub use config::mysql_config;
 #[cfg(all(feature = "postgres", any(feature = "bb8", feature = "deadpool")))]
 pub use config::postgres_config;
 #[cfg(all(feature = "sqlite", any(feature = "bb8", feature = "deadpool")))]
 pub use config::sqlite_config;
+#[cfg(feature = "postgres-blocking")]
+pub use customizer::postgres_customizer;
+#[cfg(all(feature = "sqlite", feature = "r2d2"))]
+pub use customizer::sqlite_customizer;
 #[cfg(feature = "mysql")]
 pub use setup::set_up_mysql;
 #[cfg(feature = "postgres")]
 pub use setup::set_up_postgres;
+#[cfg(feature = "postgres-blocking")]
+pub use setup::set_up_postgres_blocking;
 #[cfg(feature = "sqlite")]
-pub use setup::set_up_sqlite;
+pub use setup::{set_up_sqlite, set_up_sqlite_blocking};
 
 /// A connection on loan; dropping it gives it back, or closes it if a transaction is open on it.
 pub type Loan<C> = Box<dyn DerefMut<Target = C> + Send>;
 
-/// A pool of diesel-async connections.
+/// A pool of connections.
 ///
-/// Implemented for the `bb8` and `deadpool` pools of diesel-async, behind features of the same names.
+/// Implemented for the `bb8` and `deadpool` pools of diesel-async and for the `r2d2` pool of diesel, behind
+/// features of the same names.
 pub trait ConnectionPool<C>: Send + Sync + 'static {
     /// Waits for a connection.
     ///
@@ -59,6 +76,12 @@ pub trait ConnectionPool<C>: Send + Sync + 'static {
     ///
     /// Whatever keeps the database from being reached.
     fn dedicate(&self) -> BoxFuture<'_, Result<C, LendError>>;
+
+    /// How many may be in [`lend`](Self::lend), or have a connection, at once: for a pool where whoever waits
+    /// keeps a thread waiting. More than these wait without one, in the order in which they have come.
+    fn places(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// Why a pool could not lend a connection.

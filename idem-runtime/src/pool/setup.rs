@@ -59,6 +59,14 @@ impl SetUp {
         self.ask();
         connection.batch_execute(self.statements).await
     }
+
+    pub(super) fn apply_blocking(
+        &self,
+        connection: &mut impl diesel::connection::SimpleConnection,
+    ) -> QueryResult<()> {
+        self.ask();
+        connection.batch_execute(self.statements)
+    }
 }
 
 /// Sets a new connection up: `idle_in_transaction_session_timeout` (60 s) and TCP keepalives, so that
@@ -98,4 +106,24 @@ pub async fn set_up_sqlite(
     >,
 ) -> QueryResult<()> {
     SQLITE.apply(connection).await
+}
+
+/// [`set_up_postgres`] for a connection of diesel itself.
+///
+/// # Errors
+///
+/// The database's.
+#[cfg(feature = "postgres-blocking")]
+pub fn set_up_postgres_blocking(connection: &mut diesel::PgConnection) -> QueryResult<()> {
+    POSTGRES.apply_blocking(connection)
+}
+
+/// [`set_up_sqlite`] for a connection of diesel itself.
+///
+/// # Errors
+///
+/// The database's.
+#[cfg(feature = "sqlite")]
+pub fn set_up_sqlite_blocking(connection: &mut diesel::SqliteConnection) -> QueryResult<()> {
+    SQLITE.apply_blocking(connection)
 }

@@ -3,6 +3,7 @@
 //!
 //! No actix types here or below.
 
+mod blocking;
 mod change;
 pub(crate) mod inbox;
 pub(crate) mod lease;
@@ -24,29 +25,33 @@ use std::time::Duration;
 
 use diesel::QueryResult;
 use diesel::result::Error;
-use diesel_async::AsyncConnection;
 
 use crate::policy::Isolation;
 use crate::response::StoredResponse;
 use crate::scope::OperationId;
 
+pub use blocking::BlockingBackend;
+#[cfg(feature = "sqlite")]
+use blocking::{Hop, Phases};
 use prune::{Pruned, Reached};
 pub use prune::{Pruner, prune};
 
-/// The connection of a backend that we know: `AsyncPgConnection`, `AsyncMysqlConnection`, and
-/// `SyncConnectionWrapper<SqliteConnection>`.
+/// The connection of a backend that we know: `AsyncPgConnection`, `AsyncMysqlConnection`,
+/// `SyncConnectionWrapper<SqliteConnection>`, and [`Blocking`](crate::Blocking) around a connection of diesel
+/// itself.
 ///
 /// Nobody else can implement it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a connection that `#[idempotent]` can work on",
     note = "take `&mut AsyncPgConnection` (feature `postgres`), `&mut AsyncMysqlConnection` \
             (feature `mysql`) or `&mut SyncConnectionWrapper<SqliteConnection>` (feature `sqlite`), \
-            and enable the feature of `idem-runtime`"
+            and enable the feature of `idem-runtime`",
+    note = "on a connection of diesel itself, such as `&mut PgConnection`, write `fn` instead of `async fn`"
 )]
 pub trait Backend: outbox::Queue {}
 
 /// What the order of the steps is written against; out of reach of handlers.
-pub trait Store: AsyncConnection + Sized + 'static {
+pub trait Store: Send + Sized + 'static {
     /// What stops a running statement from outside.
     type Canceller;
 
@@ -65,6 +70,11 @@ pub trait Store: AsyncConnection + Sized + 'static {
 
     /// Whether connections of this kind are set up as we recommend.
     fn is_set_up() -> bool;
+
+    /// Where the connection is that the handler works on. It stays there while a transaction is open.
+    fn address(connection: &Self) -> usize {
+        address(connection)
+    }
 
     /// Opens a transaction without a claim.
     fn begin(
@@ -118,6 +128,11 @@ pub trait Store: AsyncConnection + Sized + 'static {
         since: Option<Reached>,
         limit: u32,
     ) -> impl Future<Output = QueryResult<Pruned>>;
+}
+
+/// Where something is.
+pub(crate) fn address<C>(connection: &C) -> usize {
+    std::ptr::from_ref(connection).addr()
 }
 
 /// What is claimed.

@@ -19,8 +19,9 @@ use super::row::{self, Row, judge};
 use super::{Backend, Claim, Claimed, CommitError, NewRecord, Record, Store, insert};
 use crate::defects::{Defect, is_seeded};
 use crate::policy::Isolation;
+use crate::transaction::answered;
 use crate::transaction::mysql as transaction;
-use crate::transaction::server::{OPENING, answered};
+use crate::transaction::server::OPENING;
 
 impl Backend for AsyncMysqlConnection {}
 
@@ -34,6 +35,10 @@ impl Store for AsyncMysqlConnection {
     const STEP_ISOLATION: Option<Isolation> = Some(Isolation::ReadCommitted);
 
     const NEEDS_UNWINDING: bool = false;
+
+    fn address(connection: &Self) -> usize {
+        super::address(connection)
+    }
 
     fn is_set_up() -> bool {
         crate::pool::setup::MYSQL.is_asked_for()

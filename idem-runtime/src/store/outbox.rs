@@ -13,6 +13,7 @@ use diesel::QueryResult;
 use diesel::prelude::Queryable;
 use uuid::Uuid;
 
+use super::blocking::Phases;
 use super::lease::Leases;
 use super::statement::{
     BacklogQuery, DeadQuery, DueQuery, LookQuery, Piece, Statement, TakenQuery, statement,
@@ -25,8 +26,11 @@ pub(crate) use relay::{
 
 /// What the outbox asks of a backend.
 pub trait Queue: Leases {
-    /// Whether whoever waits for messages is woken by the database.
-    const WAKES: bool;
+    /// Whether whoever waits for messages on such a connection is woken by the database.
+    const LISTENS: bool;
+
+    /// Whether somebody may be waiting in that way, on whatever connection.
+    const TELLS: bool;
 
     /// Runs one INSERT in the open transaction, and says whether it inserted; behind the lock of this
     /// number, which is held until the transaction ends. `NotInTransaction` where none is open.
@@ -133,7 +137,20 @@ pub(crate) async fn queue<C: Queue>(
     lock: Option<i64>,
     message: &NewMessage<'_>,
 ) -> QueryResult<bool> {
-    let insert = statement![
+    Ok(C::queue(connection, lock, insert(message)).await? > 0)
+}
+
+/// The same on the thread of the connection.
+pub(crate) fn queue_blocking<C: Phases>(
+    connection: &mut C,
+    lock: Option<i64>,
+    message: &NewMessage<'_>,
+) -> QueryResult<bool> {
+    Ok(connection.queue(lock, insert(message))? > 0)
+}
+
+fn insert(message: &NewMessage<'_>) -> Statement {
+    statement![
         "INSERT INTO idempotency_outbox (message_id, scope, ",
         Piece::Key,
         ", topic, ordering_key, headers, content_type, payload, enqueued_at, available_at) VALUES (",
@@ -158,8 +175,7 @@ pub(crate) async fn queue<C: Queue>(
         Piece::later(message.delay),
         ")",
         Piece::UnlessThere("message_id"),
-    ];
-    Ok(C::queue(connection, lock, insert).await? > 0)
+    ]
 }
 
 /// The dead messages behind this position, in their order.

@@ -1,6 +1,8 @@
 //! PostgreSQL: the claim is a pair of advisory locks, the record is the last row of the
 //! transaction and is sent together with COMMIT.
 
+#[cfg(feature = "postgres-blocking")]
+mod blocking;
 mod lease;
 mod outbox;
 mod prune;
@@ -19,8 +21,9 @@ use super::row::{self, Row, judge};
 use super::{Backend, Claim, Claimed, CommitError, INSERT, NewRecord, Record, Store};
 use crate::defects::{Defect, is_seeded};
 use crate::policy::Isolation;
+use crate::transaction::answered;
 use crate::transaction::postgres as transaction;
-use crate::transaction::server::{OPENING, answered};
+use crate::transaction::server::OPENING;
 
 /// Whether somebody else has recorded the key.
 fn is_taken(error: &Error) -> bool {
@@ -199,14 +202,7 @@ impl QueryFragment<Pg> for Look {
 /// Sends the record, behind the removal of the expired one that is in its way.
 async fn write(connection: &AsyncPgConnection, record: &NewRecord) -> QueryResult<()> {
     let id = record.claim.id.row;
-    let insert = Insert {
-        id: uuid::Uuid::from_bytes(id),
-        record,
-        body: record.stored.response.body.as_deref(),
-        status: i16::try_from(record.stored.response.status).unwrap_or_default(),
-        retain_ms: record.retain_ms(),
-    };
-    insert_over(connection, id, record.over_expired, insert).await
+    insert_over(connection, id, record.over_expired, Insert::of(record)).await
 }
 
 /// Sends an INSERT, behind the removal of the expired row that is in its way.
@@ -260,6 +256,18 @@ struct Insert<'a> {
     body: Option<&'a [u8]>,
     status: i16,
     retain_ms: i64,
+}
+
+impl<'a> Insert<'a> {
+    fn of(record: &'a NewRecord) -> Self {
+        Self {
+            id: uuid::Uuid::from_bytes(record.claim.id.row),
+            record,
+            body: record.stored.response.body.as_deref(),
+            status: i16::try_from(record.stored.response.status).unwrap_or_default(),
+            retain_ms: record.retain_ms(),
+        }
+    }
 }
 
 impl QueryId for Insert<'_> {

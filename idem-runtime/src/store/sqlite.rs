@@ -1,8 +1,9 @@
 //! SQLite: `BEGIN IMMEDIATE` is the claim, since there is one writer. A first look without it lets a
 //! replay pass a running writer. Each phase is one hop to the blocking thread.
 
-mod lease;
-mod outbox;
+mod dialect;
+
+use std::time::Duration;
 
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
@@ -11,138 +12,204 @@ use diesel::sql_types::{BigInt, Binary, Integer, Nullable, Text};
 use diesel::sqlite::Sqlite;
 use diesel::{RunQueryDsl, SqliteConnection};
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
+use uuid::Uuid;
 
+use super::blocking::{answers, questions};
+use super::lease::Pending;
 use super::prune::{Pruned, Reached};
 use super::row::{self, Row};
-use super::{Backend, Claim, Claimed, CommitError, INSERT, NewRecord, Record, Store};
+use super::statement::{Piece, Statement, statement};
+use super::{
+    Backend, BlockingBackend, Claim, Claimed, CommitError, Hop, INSERT, NewRecord, Phases, Record,
+    address,
+};
 use crate::defects::{Defect, is_seeded};
 use crate::policy::Isolation;
 use crate::transaction::sqlite as transaction;
 
 impl Backend for SyncConnectionWrapper<SqliteConnection> {}
 
-impl Store for SyncConnectionWrapper<SqliteConnection> {
-    type Canceller = ();
+impl Hop for SyncConnectionWrapper<SqliteConnection> {
+    type Connection = SqliteConnection;
 
+    const NEEDS_UNWINDING: bool = true;
+
+    async fn hop<R: Send + 'static>(
+        &mut self,
+        phase: impl FnOnce(&mut SqliteConnection) -> QueryResult<R> + Send + 'static,
+    ) -> QueryResult<R> {
+        self.spawn_blocking(phase).await
+    }
+
+    fn is_gone(&self) -> bool {
+        false
+    }
+
+    fn address(&self) -> usize {
+        address(self)
+    }
+}
+
+impl BlockingBackend for SqliteConnection {}
+
+impl Phases for SqliteConnection {
     const ISOLATION: bool = false;
 
     const ONE_WRITER: bool = true;
 
     const STEP_ISOLATION: Option<Isolation> = None;
 
-    const NEEDS_UNWINDING: bool = true;
+    const TELLS: bool = false;
+
+    /// There is no server that may not answer; the busy time-out is the application's.
+    const OPENING: Duration = Duration::MAX;
+
+    const COMMITTING: Duration = Duration::MAX;
 
     fn is_set_up() -> bool {
         crate::pool::setup::SQLITE.is_asked_for()
     }
 
-    async fn begin(connection: &mut Self, _: Option<Isolation>) -> QueryResult<()> {
-        connection.spawn_blocking(transaction::begin).await
+    fn begin(&mut self, _: Option<Isolation>) -> QueryResult<()> {
+        transaction::begin(self)
     }
 
-    async fn claim(
-        connection: &mut Self,
-        claim: &Claim,
-        _: Option<Isolation>,
-    ) -> QueryResult<Claimed> {
-        let claim = claim.clone();
-        connection
-            .spawn_blocking(move |connection| {
-                // Nobody is asked for a lock: nothing but the row decides.
-                let judge = |found| row::judge(&claim, Some(true), found);
-                let before = judge(look(connection, &claim)?)?;
-                if !matches!(before, Claimed::Free { .. }) {
-                    return Ok(before);
-                }
-                transaction::begin(connection)?;
-                let claimed = match is_seeded(Defect::LookBeforeLock) {
-                    true => before,
-                    false => judge(look(connection, &claim)?)?,
-                };
-                if !matches!(claimed, Claimed::Free { .. }) {
-                    transaction::rollback(connection)?;
-                }
-                Ok(claimed)
-            })
-            .await
+    fn claim(&mut self, claim: &Claim, _: Option<Isolation>) -> QueryResult<Claimed> {
+        // Nobody is asked for a lock: nothing but the row decides.
+        let judge = |found| row::judge(claim, Some(true), found);
+        let before = judge(look(self, claim)?)?;
+        if !matches!(before, Claimed::Free { .. }) {
+            return Ok(before);
+        }
+        transaction::begin(self)?;
+        let claimed = match is_seeded(Defect::LookBeforeLock) {
+            true => before,
+            false => judge(look(self, claim)?)?,
+        };
+        if !matches!(claimed, Claimed::Free { .. }) {
+            transaction::rollback(self)?;
+        }
+        Ok(claimed)
     }
 
-    async fn look(connection: &mut Self, claim: &Claim) -> QueryResult<Option<Record>> {
-        let claim = claim.clone();
-        connection
-            .spawn_blocking(move |connection| row::record(&claim, look(connection, &claim)?))
-            .await
+    fn look(&mut self, claim: &Claim) -> QueryResult<Option<Record>> {
+        row::record(claim, look(self, claim)?)
     }
 
-    async fn record(connection: &mut Self, record: NewRecord) -> Result<(), CommitError> {
-        hop(connection, move |connection| {
-            insert(connection, &record)?;
+    fn record(&mut self, record: &NewRecord) -> Result<(), CommitError> {
+        end(self, |connection| {
+            insert(connection, record)?;
             transaction::commit(connection)
         })
-        .await
     }
 
-    async fn remember(connection: &mut Self, record: NewRecord) -> Result<(), CommitError> {
-        hop(connection, move |connection| {
+    fn remember(&mut self, record: &NewRecord) -> Result<(), CommitError> {
+        end(self, |connection| {
             transaction::rollback(connection)?;
             transaction::begin(connection)?;
-            insert(connection, &record)?;
+            insert(connection, record)?;
             transaction::commit(connection)
         })
-        .await
     }
 
-    async fn commit(connection: &mut Self) -> Result<(), CommitError> {
-        hop(connection, transaction::commit).await
+    fn commit(&mut self) -> Result<(), CommitError> {
+        end(self, transaction::commit)
     }
 
-    async fn rollback(connection: &mut Self) -> QueryResult<()> {
-        connection.spawn_blocking(transaction::rollback).await
+    fn rollback(&mut self) -> QueryResult<()> {
+        transaction::rollback(self)
     }
 
-    fn canceller(_: &Self) {}
-
-    /// A statement cannot be stopped here: this waits for its end, behind it on the blocking thread.
-    async fn abandon(connection: &mut Self, (): ()) {
-        if let Err(error) = connection.spawn_blocking(transaction::abandon).await {
-            tracing::warn!(%error, "a transaction could not be rolled back");
-        }
+    fn abandon(&mut self) -> QueryResult<()> {
+        transaction::abandon(self)
     }
 
     /// A deleted row leaves the index at once, so that what is left begins at its left end.
-    async fn prune(connection: &mut Self, _: Option<Reached>, limit: u32) -> QueryResult<Pruned> {
-        let count = connection
-            .spawn_blocking(move |connection| Prune(i64::from(limit)).execute(connection))
-            .await?;
+    fn prune(&mut self, _: Option<Reached>, limit: u32) -> QueryResult<Pruned> {
+        let count = Prune(i64::from(limit)).execute(self)?;
         Ok(Pruned {
             count: u32::try_from(count).unwrap_or(u32::MAX),
             reached: None,
         })
     }
+
+    fn pend(&mut self, pending: Pending) -> Result<(), CommitError> {
+        end(self, |connection| {
+            if pending.over_expired {
+                DeleteExpired(pending.id).execute(connection)?;
+            }
+            pending.insert.execute(connection)?;
+            transaction::commit(connection)
+        })
+    }
+
+    /// Whoever writes is alone.
+    fn read_committed(&mut self) -> QueryResult<()> {
+        Ok(())
+    }
+
+    fn execute(&mut self, statement: Statement) -> QueryResult<usize> {
+        RunQueryDsl::execute(statement, self)
+    }
+
+    fn conclude(&mut self, statement: Statement) -> Result<bool, CommitError> {
+        let concluded = end(self, |connection| match statement.execute(connection)? {
+            0 => Err(Error::NotFound),
+            _ => transaction::commit(connection),
+        });
+        match concluded {
+            Err(CommitError::RolledBack(Error::NotFound)) => Ok(false),
+            concluded => concluded.map(|()| true),
+        }
+    }
+
+    /// Whoever writes is alone, so that positions are in the order of the commits without a lock.
+    fn queue(&mut self, _: Option<i64>, insert: Statement) -> QueryResult<usize> {
+        transaction::inside(self)?;
+        RunQueryDsl::execute(insert, self)
+    }
+
+    /// It is written anew, because a row that is only renumbered leaves the table's counter behind, and its
+    /// number would come again when it has gone. The old row makes room for it.
+    fn requeue(&mut self, _: Option<i64>, id: Uuid) -> QueryResult<usize> {
+        let requeue = statement![
+            "INSERT OR REPLACE INTO idempotency_outbox (message_id, scope, key, topic, ordering_key, \
+             headers, content_type, payload, enqueued_at, last_error, available_at) \
+             SELECT message_id, scope, key, topic, ordering_key, headers, content_type, payload, \
+             enqueued_at, last_error, ",
+            Piece::Now,
+            " FROM idempotency_outbox WHERE dead_at IS NOT NULL AND message_id = ",
+            id,
+        ];
+        RunQueryDsl::execute(requeue, self)
+    }
+
+    /// Nobody listens here.
+    fn wake(&mut self) -> QueryResult<()> {
+        Ok(())
+    }
+
+    questions! { leases answers }
+    questions! { queue answers }
 }
 
-/// One hop to the blocking thread that ends the transaction, one way or the other.
-async fn hop(
-    connection: &mut SyncConnectionWrapper<SqliteConnection>,
-    phase: impl FnOnce(&mut SqliteConnection) -> QueryResult<()> + Send + 'static,
+/// Ends the transaction, one way or the other.
+fn end(
+    connection: &mut SqliteConnection,
+    phase: impl FnOnce(&mut SqliteConnection) -> QueryResult<()>,
 ) -> Result<(), CommitError> {
-    connection
-        .spawn_blocking(move |connection| {
-            if let Err(error) = transaction::release(connection) {
-                let error = transaction::failed(connection, error);
-                return Ok(Err(CommitError::Vanished(error)));
-            }
-            Ok(phase(connection).map_err(|error| {
-                let error = transaction::failed(connection, error);
-                if is_taken(&error) {
-                    CommitError::Taken
-                } else {
-                    CommitError::RolledBack(error)
-                }
-            }))
-        })
-        .await
-        .map_err(CommitError::Unknown)?
+    if let Err(error) = transaction::release(connection) {
+        let error = transaction::failed(connection, error);
+        return Err(CommitError::Vanished(error));
+    }
+    phase(connection).map_err(|error| {
+        let error = transaction::failed(connection, error);
+        if is_taken(&error) {
+            CommitError::Taken
+        } else {
+            CommitError::RolledBack(error)
+        }
+    })
 }
 
 fn is_taken(error: &Error) -> bool {

@@ -175,6 +175,8 @@ impl QueryId for Statement {
     const HAS_STATIC_QUERY_ID: bool = false;
 }
 
+impl<C> diesel::RunQueryDsl<C> for Statement {}
+
 impl<DB: Dialect> QueryFragment<DB> for Statement {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
         self.0.iter().try_for_each(|piece| walk(piece, &mut out))
@@ -282,6 +284,8 @@ macro_rules! query {
         impl Query for $name {
             type SqlType = $sql_type;
         }
+
+        impl<C> diesel::RunQueryDsl<C> for $name {}
 
         impl<DB: Dialect> QueryFragment<DB> for $name {
             fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, DB>) -> QueryResult<()> {

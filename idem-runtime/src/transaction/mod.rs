@@ -13,9 +13,12 @@ pub(crate) mod server;
 #[cfg(feature = "sqlite")]
 pub(crate) mod sqlite;
 
+use std::time::Duration;
+
 use diesel::QueryResult;
 use diesel::connection::{TransactionDepthChange, TransactionManagerStatus};
-use diesel::result::Error;
+use diesel::result::{DatabaseErrorKind, Error};
+use tokio::time::timeout;
 
 /// Counts the transaction that is about to be opened.
 pub(crate) fn opening(status: &mut TransactionManagerStatus) -> QueryResult<()> {
@@ -46,4 +49,20 @@ pub(crate) fn only_ours(status: &mut TransactionManagerStatus) -> QueryResult<()
 /// Counts no transaction any more: the outermost one has ended, whatever was open inside it.
 pub(crate) fn ended(status: &mut TransactionManagerStatus) {
     *status = TransactionManagerStatus::default();
+}
+
+/// Gives a server up that does not answer. Whoever calls this has counted the transaction as open, or
+/// gives the connection up as well.
+pub(crate) async fn answered<T>(
+    limit: Duration,
+    answer: impl Future<Output = QueryResult<T>>,
+) -> QueryResult<T> {
+    timeout(limit, answer)
+        .await
+        .unwrap_or_else(|_| Err(no_answer()))
+}
+
+pub(super) fn no_answer() -> Error {
+    let message = "the database did not answer in time".to_owned();
+    Error::DatabaseError(DatabaseErrorKind::Unknown, Box::new(message))
 }

@@ -18,8 +18,8 @@ use diesel_async::{
 };
 use tokio::time::timeout;
 
-use super::server::{CLEAN_UP, COMMITTING, Failure, OPENING, answered, level, no_answer};
-use super::{ended, is_open, only_ours, opening};
+use super::server::{CLEAN_UP, COMMITTING, Failure, OPENING, level};
+use super::{answered, ended, is_open, no_answer, only_ours, opening};
 use crate::policy::Isolation;
 use crate::store::CommitError;
 

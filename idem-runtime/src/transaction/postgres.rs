@@ -1,5 +1,8 @@
 //! Transactions on PostgreSQL.
 
+#[cfg(feature = "postgres-blocking")]
+pub(crate) mod blocking;
+
 use diesel::QueryResult;
 use diesel::connection::TransactionManagerStatus;
 use diesel::pg::Pg;
@@ -14,8 +17,8 @@ use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tokio_postgres::{CancelToken, NoTls};
 
-use super::server::{CLEAN_UP, COMMITTING, Failure, answered, level, no_answer};
-use super::{ended, is_open, only_ours, opening};
+use super::server::{CLEAN_UP, COMMITTING, Failure, level};
+use super::{answered, ended, is_open, no_answer, only_ours, opening};
 use crate::policy::Isolation;
 
 pub(crate) fn begin_sql(isolation: Option<Isolation>) -> String {

@@ -5,12 +5,9 @@
 
 use std::time::Duration;
 
-use diesel::QueryResult;
-use diesel::result::{DatabaseErrorKind, Error};
-use tokio::time::timeout;
-
 use crate::policy::Isolation;
 use crate::store::CommitError;
+use diesel::result::{DatabaseErrorKind, Error};
 
 /// How long a server may take to cancel a statement, and to roll back.
 pub(super) const CLEAN_UP: Duration = Duration::from_secs(5);
@@ -19,23 +16,7 @@ pub(super) const CLEAN_UP: Duration = Duration::from_secs(5);
 pub(crate) const OPENING: Duration = Duration::from_secs(10);
 
 /// How long it may take to write a record and to commit. After that nobody knows.
-pub(super) const COMMITTING: Duration = Duration::from_secs(30);
-
-/// Gives a server up that does not answer. Whoever calls this has counted the transaction as open, or
-/// gives the connection up as well.
-pub(crate) async fn answered<T>(
-    limit: Duration,
-    answer: impl Future<Output = QueryResult<T>>,
-) -> QueryResult<T> {
-    timeout(limit, answer)
-        .await
-        .unwrap_or_else(|_| Err(no_answer()))
-}
-
-pub(super) fn no_answer() -> Error {
-    let message = "the database did not answer in time".to_owned();
-    Error::DatabaseError(DatabaseErrorKind::Unknown, Box::new(message))
-}
+pub(crate) const COMMITTING: Duration = Duration::from_secs(30);
 
 pub(super) fn level(isolation: Isolation) -> &'static str {
     match isolation {

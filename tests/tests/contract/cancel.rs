@@ -2,20 +2,21 @@
 
 use std::time::Duration;
 
-use idem_tests::{App, Connection, Request, Stage, on_both};
+use idem_tests::{App, Connection, Request, Stage, asynchronous, in_both_styles};
 
 use crate::asking::{ask, assert_runs, gated, marking, nothing_open, settled};
 
 const REQUESTS: u32 = 200;
 
-on_both! {
+in_both_styles! {
     two_hundred_aborted_requests_on_a_pool_of_one,
-    two_hundred_aborted_requests_on_a_deadpool_of_one,
     hanging_up_after_the_insert,
     a_truncated_upload,
     a_truncated_head,
     stopped_while_a_handler_runs,
 }
+
+asynchronous! { two_hundred_aborted_requests_on_a_deadpool_of_one }
 
 async fn two_hundred_aborted_requests_on_a_pool_of_one(stage: &Stage) {
     abort_many(stage, stage.app().pool(1).start().await).await;

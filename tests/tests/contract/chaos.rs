@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use idem_tests::{Response, Stage, on_both, send, until};
+use idem_tests::{Response, Stage, in_both_styles, send, until};
 use tokio::sync::watch;
 
 use crate::asking::{ask, marking};
@@ -15,7 +15,7 @@ const CLIENTS: usize = 8;
 const OPERATIONS: usize = 40;
 const DEATHS: usize = 6;
 
-on_both! { every_operation_happens_once }
+in_both_styles! { every_operation_happens_once }
 
 struct Client {
     number: usize,

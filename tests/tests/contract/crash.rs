@@ -2,7 +2,7 @@
 
 use std::os::unix::process::ExitStatusExt;
 
-use idem_tests::{App, Backend, Cut, Response, Stage, on_both, on_postgres};
+use idem_tests::{App, Backend, Cut, Response, Stage, in_both_styles, in_both_styles_on_postgres};
 use serde_json::{Value, json};
 
 use crate::asking::{ask, assert_replay, assert_runs, marking, nothing_open, settled};
@@ -10,7 +10,7 @@ use crate::asking::{ask, assert_replay, assert_runs, marking, nothing_open, sett
 const SIGKILL: i32 = 9;
 const FAR_TOO_MANY: u32 = 100;
 
-on_both! {
+in_both_styles! {
     killed_at_every_boundary,
     killed_at_every_boundary_of_a_warm_connection,
     killed_at_every_boundary_of_a_remembered_error,
@@ -19,7 +19,7 @@ on_both! {
     the_commit_fails,
 }
 
-on_postgres! {
+in_both_styles_on_postgres! {
     cut_at_every_statement,
     cut_at_the_commit_is_an_unknown_outcome,
     idle_connections_that_died_are_not_noticed,

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use idem_tests::{App, Request, Stage, on_both};
+use idem_tests::{App, Request, Stage, in_both_styles};
 
 use crate::asking::{assert_replay, assert_reused};
 
@@ -47,7 +47,7 @@ const OTHER: &[(&str, &str)] = &[
     (r#"{"a":"b"}"#, r#"{"A":"b"}"#),
 ];
 
-on_both! {
+in_both_styles! {
     same_json,
     other_json,
     raw_bytes_where_the_endpoint_says_so,

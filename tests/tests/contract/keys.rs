@@ -1,11 +1,11 @@
 //! What is a key, and which keys are the same.
 
-use idem_tests::{Proxy, Request, Stage, on_both, on_postgres};
+use idem_tests::{Proxy, Request, Stage, in_both_styles, in_both_styles_on_postgres};
 use serde_json::json;
 
 use crate::asking::{ask, assert_replay, marking};
 
-on_both! {
+in_both_styles! {
     a_key_is_required,
     an_optional_key,
     malformed_keys,
@@ -16,7 +16,7 @@ on_both! {
     refusals_do_not_repeat_the_key,
 }
 
-on_postgres! { checked_before_the_database }
+in_both_styles_on_postgres! { checked_before_the_database }
 
 /// The script with this value on the key's line.
 fn with(value: impl AsRef<[u8]>, label: &str) -> Request {

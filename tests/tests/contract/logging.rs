@@ -1,6 +1,6 @@
 //! What stands in our log events, at every level: nothing that a client has sent, and nothing that is recorded.
 
-use idem_tests::{App, Backend, Launch, Request, Stage, on_both, until};
+use idem_tests::{App, Backend, Launch, Request, Stage, asynchronous, in_both_styles, until};
 use serde_json::{Value, json};
 
 use crate::asking::{assert_replay, gated, marking};
@@ -8,8 +8,9 @@ use crate::lease::{
     BACKGROUND, HOLD, STEPS, stepping, stepping_gated, stepping_with, strand, with, with_worker,
 };
 
-on_both! {
-    the_log_names_no_body,
+in_both_styles! { the_log_names_no_body }
+
+asynchronous! {
     the_log_names_no_body_in_lease_mode,
     the_log_names_nothing_of_a_damaged_row,
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod asking;
+mod blocking;
 mod cancel;
 mod chaos;
 mod crash;

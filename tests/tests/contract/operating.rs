@@ -4,24 +4,28 @@ use std::time::{Duration, Instant};
 
 use diesel::SqliteConnection;
 use diesel::connection::{Connection, SimpleConnection};
-use idem_tests::{Backend, Launch, Proxy, Stage, on_both, on_postgres, on_sqlite};
+use idem_tests::{
+    Backend, Launch, Proxy, Stage, asynchronous, in_both_styles, in_both_styles_on_postgres,
+    in_both_styles_on_sqlite,
+};
 use serde_json::json;
 
 use crate::asking::{ask, assert_replay, assert_runs, gated, marking};
 
-on_both! {
+in_both_styles! {
     an_exhausted_pool,
-    an_exhausted_deadpool,
     too_many_operations,
     the_log_names_no_key,
 }
 
-on_postgres! {
+asynchronous! { an_exhausted_deadpool }
+
+in_both_styles_on_postgres! {
     the_store_is_down,
     no_handler_waits_for_a_second_connection,
 }
 
-on_sqlite! {
+in_both_styles_on_sqlite! {
     another_writer_holds_the_file,
     another_process_is_behind_the_busy_timeout,
 }

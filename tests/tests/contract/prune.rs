@@ -3,18 +3,20 @@
 
 use std::ops::Range;
 
-use diesel::SqliteConnection;
+use diesel::r2d2::{ConnectionManager, CustomizeConnection, Error, Pool, R2D2Connection};
+use diesel::{PgConnection, SqliteConnection};
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 use diesel_async::{
     AsyncConnection, AsyncMysqlConnection, AsyncPgConnection, SimpleAsyncConnection,
 };
 use futures_util::future::join_all;
-use idem_runtime::Pruner;
-use idem_tests::{Backend, Stage, on_both, on_postgres};
+use idem_runtime::pool::{self, ConnectionPool};
+use idem_runtime::{Blocking, Pruner};
+use idem_tests::{Backend, Stage, Style, in_both_styles, in_both_styles_on_postgres};
 
 use crate::asking::{ask, assert_replay, marking};
 
-on_both! {
+in_both_styles! {
     expired_records_are_pruned_and_live_ones_stay,
     two_pruners_delete_every_record_once,
     a_record_that_expired_before_where_the_pruner_is_goes_too,
@@ -22,7 +24,7 @@ on_both! {
     pending_rows_stay,
 }
 
-on_postgres! { locked_records_are_skipped_and_deleted_later }
+in_both_styles_on_postgres! { locked_records_are_skipped_and_deleted_later }
 
 const BATCH: u32 = 1_000;
 
@@ -138,21 +140,30 @@ enum Hand {
     Postgres(Box<AsyncPgConnection>),
     Mysql(Box<AsyncMysqlConnection>),
     Sqlite(SyncConnectionWrapper<SqliteConnection>),
+    PostgresBlocking(Blocking<PgConnection>),
+    SqliteBlocking(Blocking<SqliteConnection>),
 }
 
 impl Hand {
     async fn of(stage: &Stage) -> Self {
         let url = stage.database.url();
-        match stage.backend() {
-            Backend::Postgres => {
+        match (stage.backend(), stage.style()) {
+            (Backend::Postgres, Style::Blocking) => {
+                Self::PostgresBlocking(lent(url, pool::postgres_customizer()).await)
+            }
+            (Backend::Sqlite, Style::Blocking) => {
+                let path = url.strip_prefix("sqlite://").unwrap();
+                Self::SqliteBlocking(lent(path, pool::sqlite_customizer()).await)
+            }
+            (Backend::Postgres, Style::Asynchronous) => {
                 let connection = AsyncPgConnection::establish(url).await.unwrap();
                 Self::Postgres(Box::new(connection))
             }
-            Backend::Mysql => {
+            (Backend::Mysql, _) => {
                 let connection = AsyncMysqlConnection::establish(url).await.unwrap();
                 Self::Mysql(Box::new(connection))
             }
-            Backend::Sqlite => {
+            (Backend::Sqlite, Style::Asynchronous) => {
                 let path = url.strip_prefix("sqlite://").unwrap();
                 let mut connection = SyncConnectionWrapper::establish(path).await.unwrap();
                 let patience = "PRAGMA busy_timeout = 10000";
@@ -167,9 +178,23 @@ impl Hand {
             Self::Postgres(connection) => pruner.batch(&mut **connection, limit).await,
             Self::Mysql(connection) => pruner.batch(&mut **connection, limit).await,
             Self::Sqlite(connection) => pruner.batch(connection, limit).await,
+            Self::PostgresBlocking(connection) => pruner.batch(connection, limit).await,
+            Self::SqliteBlocking(connection) => pruner.batch(connection, limit).await,
         };
         deleted.unwrap()
     }
+}
+
+/// The only connection of a pool of its own.
+async fn lent<C>(url: &str, customizer: Box<dyn CustomizeConnection<C, Error>>) -> Blocking<C>
+where
+    C: idem_runtime::BlockingBackend + R2D2Connection,
+{
+    let pool = Pool::builder()
+        .max_size(1)
+        .connection_customizer(customizer)
+        .build_unchecked(ConnectionManager::<C>::new(url));
+    pool.dedicate().await.unwrap()
 }
 
 /// Records that expired a day ago, each a second after the one before. Their numbers are their keys.

@@ -4,16 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use idem_tests::{App, Backend, Response, Stage, all_at_once, on_both, on_postgres, send, until};
+use idem_tests::{
+    App, Backend, Response, Stage, all_at_once, asynchronous, in_both_styles,
+    in_both_styles_on_postgres, send, until,
+};
 use serde_json::{Value, json};
 
 use crate::asking::{
     ask, assert_one_original, assert_replay, assert_runs, gated, marking, settled, storm,
 };
 
-on_both! {
+in_both_styles! {
     pool_of_one_never_hangs,
-    pool_of_one_never_hangs_with_deadpool,
     equal_bodies_under_other_keys_do_not_block,
     an_expired_record_is_taken_over_once,
     deleted_records_never_let_a_handler_run_without_a_claim,
@@ -22,7 +24,9 @@ on_both! {
     serialization_failures_are_run_again,
 }
 
-on_postgres! { a_replay_in_progress_is_nothing_in_flight }
+asynchronous! { pool_of_one_never_hangs_with_deadpool }
+
+in_both_styles_on_postgres! { a_replay_in_progress_is_nothing_in_flight }
 
 async fn pool_of_one_never_hangs(stage: &Stage) {
     crowd(stage.app().pool(1).start().await).await;

@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection};
-use idem_tests::{App, Backend, Request, Stage, on_both, on_postgres, until};
+use idem_tests::{App, Backend, Request, Stage, in_both_styles, in_both_styles_on_postgres, until};
 use serde_json::{Value, json};
 
 use crate::asking::{ask, assert_replay, assert_runs, marking};
 
-on_both! {
+in_both_styles! {
     an_err_rolls_back,
     a_domain_error_is_recorded_without_its_effects,
     a_panic_leaves_nothing,
@@ -22,7 +22,7 @@ on_both! {
     what_the_table_shows,
 }
 
-on_postgres! { an_error_is_told_as_it_was_recorded_although_its_expired_record_was_pruned_meanwhile }
+in_both_styles_on_postgres! { an_error_is_told_as_it_was_recorded_although_its_expired_record_was_pruned_meanwhile }
 
 async fn an_err_rolls_back(stage: &Stage) {
     let app = stage.app().pool(1).start().await;

@@ -3,12 +3,12 @@
 use std::io::Read;
 
 use flate2::read::GzDecoder;
-use idem_tests::{Response, Stage, on_both};
+use idem_tests::{Response, Stage, in_both_styles};
 use serde_json::{Value, json};
 
 use crate::asking::{ask, assert_replay};
 
-on_both! {
+in_both_styles! {
     headers_are_bytes_in_order,
     some_headers_are_said_only_once,
     every_byte,

@@ -1,10 +1,10 @@
 //! In which namespace a key is unique.
 
-use idem_tests::{Request, Stage, on_both};
+use idem_tests::{Request, Stage, in_both_styles};
 
 use crate::asking::{ask, assert_replay, assert_reused, marking};
 
-on_both! {
+in_both_styles! {
     tenants_share_nothing,
     nobody_is_refused,
     a_refreshed_token_is_the_same_account,

@@ -1,6 +1,6 @@
 //! Every status: which are recorded, and which keep their effects.
 
-use idem_tests::{App, Stage, on_both};
+use idem_tests::{App, Stage, in_both_styles};
 use serde_json::json;
 
 use crate::asking::{ask, assert_replay};
@@ -8,7 +8,7 @@ use crate::asking::{ask, assert_replay};
 /// 4xx that say "not now" rather than "no".
 const PASSING: [u16; 5] = [401, 403, 408, 425, 429];
 
-on_both! {
+in_both_styles! {
     every_status_under_final,
     every_status_under_success,
     every_status_under_all,

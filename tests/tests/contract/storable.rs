@@ -1,6 +1,6 @@
 //! Limits: bodies that are too large to take, and responses that are too large to store.
 
-use idem_tests::{Request, Stage, on_both};
+use idem_tests::{Request, Stage, in_both_styles};
 use serde_json::json;
 
 use crate::asking::{ask, assert_replay, assert_runs, marking};
@@ -9,7 +9,7 @@ use crate::asking::{ask, assert_replay, assert_runs, marking};
 const RESPONSE_LIMIT: usize = 1024;
 const BODY_LIMIT: usize = 4096;
 
-on_both! {
+in_both_styles! {
     a_response_at_the_limit_is_stored,
     a_response_over_the_limit_runs_never_twice,
     an_endless_response,

@@ -2,16 +2,19 @@
 
 use std::time::{Duration, Instant};
 
-use idem_tests::{App, Backend, Stage, on_both, until};
+use idem_tests::{App, Backend, Stage, asynchronous, in_both_styles, until};
 use serde_json::json;
 
 use crate::asking::{ask, gated, marking, nothing_open};
 
-on_both! {
+in_both_styles! {
+    a_late_response,
+}
+
+asynchronous! {
     a_late_handler_leaves_nothing,
     a_late_handler_leaves_nothing_with_deadpool,
     a_late_statement,
-    a_late_response,
 }
 
 async fn a_late_handler_leaves_nothing(stage: &Stage) {

@@ -1,6 +1,6 @@
 //! The same key again: later, at once, and while the first attempt is running.
 
-use idem_tests::{Backend, Stage, on_both, on_servers};
+use idem_tests::{Backend, Stage, in_both_styles, in_both_styles_on_servers};
 use serde_json::json;
 
 use crate::asking::{
@@ -8,7 +8,7 @@ use crate::asking::{
     settled, storm,
 };
 
-on_both! {
+in_both_styles! {
     same_key_twice,
     fifty_at_once_in_one_process,
     fifty_at_once_over_two_processes,
@@ -22,7 +22,7 @@ on_both! {
     tenants_do_not_block_each_other,
 }
 
-on_servers! {
+in_both_styles_on_servers! {
     second_in_another_process_is_refused_at_once,
     other_body_in_flight_in_another_process,
     waiting_for_another_process,

@@ -1,8 +1,9 @@
 //! What an application sets on the builder and in the attribute, in one process and with handlers of its own, on every
-//! backend and with both pools.
+//! backend and with all pools.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod blocking;
 mod cases;
 mod handlers;
 mod leased;

@@ -54,7 +54,11 @@ impl<C: Backend> Steps<C> {
             Turn::Ours(step) => step,
         };
         let mut open = self.open().await?;
-        let places = self.0.key.places.enter(name, &**open.connection);
+        let places = self
+            .0
+            .key
+            .places
+            .enter(name, C::address(&**open.connection));
         let value = match work(&mut **open.connection).await {
             Ok(value) => value,
             Err(error) => {

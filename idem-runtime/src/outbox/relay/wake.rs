@@ -19,7 +19,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Does not end.
 pub(super) async fn listen<C: Backend>(pool: &dyn ConnectionPool<C>, woken: &Notify) {
-    if !C::WAKES {
+    if !C::LISTENS {
         return std::future::pending().await;
     }
     let connect_and_listen = async || match pool.dedicate().await {

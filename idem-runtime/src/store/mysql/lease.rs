@@ -13,7 +13,8 @@ use crate::store::statement::{
     list,
 };
 use crate::store::{CommitError, Store};
-use crate::transaction::server::{OPENING, answered};
+use crate::transaction::answered;
+use crate::transaction::server::OPENING;
 
 /// Times are in UTC, whatever the session's time zone. They are those of the statement's start, not of the
 /// transaction's.

@@ -15,7 +15,9 @@ use crate::store::{CommitError, Store};
 use crate::transaction::mysql as transaction;
 
 impl Queue for AsyncMysqlConnection {
-    const WAKES: bool = false;
+    const LISTENS: bool = false;
+
+    const TELLS: bool = false;
 
     async fn queue(
         connection: &mut Self,

@@ -12,8 +12,9 @@ use crate::store::statement::{
     Dialect, IdsQuery, Numbers, PositionsQuery, StateQuery, Statement, StepsQuery, UnresolvedQuery,
 };
 use crate::store::{CommitError, Store};
+use crate::transaction::answered;
 use crate::transaction::postgres as transaction;
-use crate::transaction::server::{OPENING, answered};
+use crate::transaction::server::OPENING;
 
 impl Dialect for Pg {
     const NOW: &'static str = "clock_timestamp()";
@@ -77,6 +78,9 @@ macro_rules! questions {
 }
 pub(super) use questions;
 
+pub(super) const READ_COMMITTED: &str =
+    "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED";
+
 impl Leases for AsyncPgConnection {
     const CHANGES_AT_ONCE: bool = true;
 
@@ -95,8 +99,7 @@ impl Leases for AsyncPgConnection {
     }
 
     async fn read_committed(connection: &mut Self) -> QueryResult<()> {
-        let sql = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED";
-        answered(OPENING, connection.batch_execute(sql)).await
+        answered(OPENING, connection.batch_execute(READ_COMMITTED)).await
     }
 
     async fn execute(connection: &mut Self, statement: Statement) -> QueryResult<usize> {

@@ -18,7 +18,9 @@ use crate::store::statement::{
 use crate::transaction::postgres as transaction;
 
 impl Queue for AsyncPgConnection {
-    const WAKES: bool = true;
+    const LISTENS: bool = true;
+
+    const TELLS: bool = true;
 
     /// Lock and INSERT go out together, the lock first, as in a claim. It may be waited for as long as the
     /// handler may take.
@@ -42,24 +44,7 @@ impl Queue for AsyncPgConnection {
     /// The lock comes before the new position, in one statement: it is held until the end of the transaction,
     /// also where that statement is the whole of it. It may be waited for as in [`Queue::queue`].
     async fn requeue(connection: &mut Self, lock: Option<i64>, id: Uuid) -> QueryResult<usize> {
-        let locked = lock.map(|number| {
-            let lock = statement![
-                " FROM (SELECT pg_advisory_xact_lock(",
-                Piece::Number(number),
-                OF_OUTBOX,
-                ")) AS locked",
-            ];
-            Piece::Nested(lock)
-        });
-        let requeue = statement![
-            "UPDATE idempotency_outbox SET position = DEFAULT, dead_at = NULL, attempts = 0, \
-             available_at = ",
-            Piece::Now,
-            locked.unwrap_or(Piece::Sql("")),
-            " WHERE dead_at IS NOT NULL AND message_id = ",
-            id,
-        ];
-        statement![Piece::Wake(requeue)].execute(connection).await
+        requeued(lock, id).execute(connection).await
     }
 
     questions! {
@@ -91,8 +76,30 @@ impl Queue for AsyncPgConnection {
     }
 }
 
+/// Has a dead message sent after all, behind the lock of its order.
+pub(super) fn requeued(lock: Option<i64>, id: Uuid) -> Statement {
+    let locked = lock.map(|number| {
+        let lock = statement![
+            " FROM (SELECT pg_advisory_xact_lock(",
+            Piece::Number(number),
+            OF_OUTBOX,
+            ")) AS locked",
+        ];
+        Piece::Nested(lock)
+    });
+    let requeue = statement![
+        "UPDATE idempotency_outbox SET position = DEFAULT, dead_at = NULL, attempts = 0, \
+         available_at = ",
+        Piece::Now,
+        locked.unwrap_or(Piece::Sql("")),
+        " WHERE dead_at IS NOT NULL AND message_id = ",
+        id,
+    ];
+    statement![Piece::Wake(requeue)]
+}
+
 #[derive(QueryId)]
-struct Notify;
+pub(super) struct Notify;
 
 impl QueryFragment<Pg> for Notify {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
@@ -105,7 +112,7 @@ impl QueryFragment<Pg> for Notify {
 const OF_OUTBOX: &str = " # 'idempotency_outbox'::regclass::oid::bigint";
 
 #[derive(QueryId)]
-struct Lock(i64);
+pub(super) struct Lock(pub(super) i64);
 
 impl QueryFragment<Pg> for Lock {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {

@@ -16,24 +16,25 @@ pub(super) async fn prune(
     limit: u32,
 ) -> QueryResult<Pruned> {
     let limit = i64::from(limit);
-    let (count, reached): (i64, Option<PgTimestamp>) = match since {
+    let answer = match since {
         None => Prune { limit }.get_result(connection).await?,
-        Some(Reached(since)) => {
-            let since = PgTimestamp(since);
-            PruneSince { since, limit }.get_result(connection).await?
-        }
+        Some(since) => PruneSince::of(since, limit).get_result(connection).await?,
     };
-    Ok(Pruned {
+    Ok(pruned(answer))
+}
+
+pub(super) fn pruned((count, reached): (i64, Option<PgTimestamp>)) -> Pruned {
+    Pruned {
         count: u32::try_from(count).unwrap_or(u32::MAX),
         reached: reached.map(|PgTimestamp(reached)| Reached(reached)),
-    })
+    }
 }
 
 type Answer = (BigInt, Nullable<Timestamptz>);
 
 #[derive(QueryId)]
-struct Prune {
-    limit: i64,
+pub(super) struct Prune {
+    pub(super) limit: i64,
 }
 
 impl Query for Prune {
@@ -48,9 +49,16 @@ impl QueryFragment<Pg> for Prune {
 }
 
 #[derive(QueryId)]
-struct PruneSince {
+pub(super) struct PruneSince {
     since: PgTimestamp,
     limit: i64,
+}
+
+impl PruneSince {
+    pub(super) fn of(Reached(since): Reached, limit: i64) -> Self {
+        let since = PgTimestamp(since);
+        Self { since, limit }
+    }
 }
 
 impl Query for PruneSince {

@@ -3,9 +3,10 @@
 use diesel::prelude::*;
 use diesel::sqlite::SqliteConnection;
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
-use diesel_async::{
-    AsyncConnection, AsyncMysqlConnection, AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection,
-};
+use diesel_async::{AsyncConnection, AsyncMysqlConnection, AsyncPgConnection};
+use idem_runtime::IdempotencyKey;
+use idem_runtime::outbox::{EnqueueError, Message};
+use uuid::Uuid;
 
 use crate::migrate::Url;
 
@@ -39,65 +40,82 @@ pub(crate) trait Writes {
     async fn spring_trap(&mut self, label: &str) -> QueryResult<()>;
     async fn count(&mut self, label: &str) -> QueryResult<i64>;
     async fn run(&mut self, sql: &str) -> QueryResult<()>;
+    async fn queue(
+        &mut self,
+        message: &Message,
+        key: &IdempotencyKey,
+    ) -> Result<Uuid, EnqueueError>;
 }
 
+/// How a query of this connection is waited for, and how it queues a message, is said by whoever stamps this.
 macro_rules! writes {
-    ($connection:ty, $trap:literal) => {
+    ($connection:ty, $trap:literal, $enqueue:ident $($awaited:tt)*) => {
         impl Writes for $connection {
             async fn insert(&mut self, label: &str) -> QueryResult<()> {
                 let row = effects::label.eq(label);
-                diesel::insert_into(effects::table)
-                    .values(row)
-                    .execute(self)
-                    .await?;
-                Ok(())
+                let insert = diesel::insert_into(effects::table).values(row);
+                insert.execute(self)$($awaited)*.map(drop)
             }
 
             async fn price(&mut self, item: i32) -> QueryResult<i32> {
-                stock::table
-                    .filter(stock::id.eq(item))
-                    .select(stock::price)
-                    .get_result(self)
-                    .await
+                let price = stock::table.filter(stock::id.eq(item)).select(stock::price);
+                price.get_result(self)$($awaited)*
             }
 
             async fn sell(&mut self, item: i32, price: i32) -> QueryResult<()> {
-                diesel::update(stock::table.filter(stock::id.eq(item)))
-                    .set(stock::sold.eq(stock::sold + i64::from(price)))
-                    .execute(self)
-                    .await?;
-                Ok(())
+                let sale = diesel::update(stock::table.filter(stock::id.eq(item)))
+                    .set(stock::sold.eq(stock::sold + i64::from(price)));
+                sale.execute(self)$($awaited)*.map(drop)
             }
 
             async fn spring_trap(&mut self, label: &str) -> QueryResult<()> {
-                self.batch_execute($trap).await?;
+                self.batch_execute($trap)$($awaited)*?;
                 let row = traps::label.eq(label);
-                diesel::insert_into(traps::table)
-                    .values(row)
-                    .execute(self)
-                    .await?;
-                Ok(())
+                let insert = diesel::insert_into(traps::table).values(row);
+                insert.execute(self)$($awaited)*.map(drop)
             }
 
             async fn count(&mut self, label: &str) -> QueryResult<i64> {
-                effects::table
-                    .filter(effects::label.eq(label))
-                    .count()
-                    .get_result(self)
-                    .await
+                let count = effects::table.filter(effects::label.eq(label)).count();
+                count.get_result(self)$($awaited)*
             }
 
             async fn run(&mut self, sql: &str) -> QueryResult<()> {
-                self.batch_execute(sql).await
+                self.batch_execute(sql)$($awaited)*
+            }
+
+            async fn queue(
+                &mut self,
+                message: &Message,
+                key: &IdempotencyKey,
+            ) -> Result<Uuid, EnqueueError> {
+                message.$enqueue(self, key)$($awaited)*
             }
         }
     };
 }
 
-// As a deadlock does, behind the back of diesel.
-writes!(AsyncMysqlConnection, "ROLLBACK");
-writes!(AsyncPgConnection, "");
-writes!(SyncConnectionWrapper<SqliteConnection>, "");
+mod asynchronous {
+    use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
+
+    use super::*;
+
+    // As a deadlock does, behind the back of diesel.
+    writes!(AsyncMysqlConnection, "ROLLBACK", enqueue.await);
+    writes!(AsyncPgConnection, "", enqueue.await);
+    writes!(SyncConnectionWrapper<SqliteConnection>, "", enqueue.await);
+}
+
+/// Nothing is waited for here: who runs this may block.
+mod blocking {
+    use diesel::RunQueryDsl;
+    use diesel::connection::SimpleConnection;
+
+    use super::*;
+
+    writes!(PgConnection, "", enqueue_blocking);
+    writes!(SqliteConnection, "", enqueue_blocking);
+}
 
 /// Rows that anybody can see, counted on a connection of its own: the pool may be in use up to the last one.
 pub(crate) async fn committed(url: &Url, label: &str) -> Result<i64, Box<dyn std::error::Error>> {

@@ -60,52 +60,76 @@ fn form_text(form: &BTreeMap<String, String>) -> String {
         .collect()
 }
 
+/// Writes a handler in one of two styles: one that waits for this future, or one that keeps its thread until it is done.
+macro_rules! handler {
+    (asynchronous $(#[$attribute:meta])* fn $name:ident($($parameters:tt)*) -> $output:ty { $future:expr }) => {
+        $(#[$attribute])*
+        async fn $name($($parameters)*) -> $output {
+            $future.await
+        }
+    };
+    (blocking $(#[$attribute:meta])* fn $name:ident($($parameters:tt)*) -> $output:ty { $future:expr }) => {
+        $(#[$attribute])*
+        fn $name($($parameters)*) -> $output {
+            tokio::runtime::Handle::current().block_on($future)
+        }
+    };
+}
+
 macro_rules! scripts {
-    ($connection:ty; $($name:ident $path:literal ($($option:tt)*) $(wrap $wrap:literal)?;)*) => {$(
-        #[post($path $(, wrap = $wrap)?)]
-        #[idempotent($($option)*)]
-        async fn $name(
-            script: web::Json<Script>,
-            tools: web::Data<Tools>,
-            connection: &mut $connection,
-        ) -> Result<HttpResponse, Failure> {
-            play(&script, &tools, connection).await
+    ($style:ident $connection:ty; $($name:ident $path:literal ($($option:tt)*) $(wrap $wrap:literal)?;)*) => {$(
+        handler! { $style
+            #[post($path $(, wrap = $wrap)?)]
+            #[idempotent($($option)*)]
+            fn $name(
+                script: web::Json<Script>,
+                tools: web::Data<Tools>,
+                connection: &mut $connection,
+            ) -> Result<HttpResponse, Failure> {
+                play(&script, &tools, connection)
+            }
         }
     )*};
 }
 
 macro_rules! queueing {
-    ($connection:ty; $($name:ident $path:literal ($($option:tt)*);)*) => {$(
-        #[post($path)]
-        #[idempotent($($option)*)]
-        async fn $name(
-            script: web::Json<Script>,
-            key: IdempotencyKey,
-            tools: web::Data<Tools>,
-            connection: &mut $connection,
-        ) -> Result<HttpResponse, Failure> {
-            queue_and_play(&script, &key, &tools, connection).await
+    ($style:ident $connection:ty; $($name:ident $path:literal ($($option:tt)*);)*) => {$(
+        handler! { $style
+            #[post($path)]
+            #[idempotent($($option)*)]
+            fn $name(
+                script: web::Json<Script>,
+                key: IdempotencyKey,
+                tools: web::Data<Tools>,
+                connection: &mut $connection,
+            ) -> Result<HttpResponse, Failure> {
+                queue_and_play(&script, &key, &tools, connection)
+            }
         }
     )*};
 }
 
 macro_rules! digests {
-    ($connection:ty; $($name:ident $path:literal $extractor:ty, $octets:expr;)*) => {$(
-        #[post($path)]
-        #[idempotent(scope = "account", retain = "24h")]
-        async fn $name(
-            extracted: $extractor,
-            tools: web::Data<Tools>,
-            _connection: &mut $connection,
-        ) -> HttpResponse {
-            let octets: fn($extractor) -> Vec<u8> = $octets;
-            digest(stringify!($name), &tools, &octets(extracted))
+    ($style:ident $connection:ty; $($name:ident $path:literal $extractor:ty, $octets:expr;)*) => {$(
+        handler! { $style
+            #[post($path)]
+            #[idempotent(scope = "account", retain = "24h")]
+            fn $name(
+                extracted: $extractor,
+                tools: web::Data<Tools>,
+                _connection: &mut $connection,
+            ) -> HttpResponse {
+                async move {
+                    let octets: fn($extractor) -> Vec<u8> = $octets;
+                    digest(stringify!($name), &tools, &octets(extracted))
+                }
+            }
         }
     )*};
 }
 
 macro_rules! stamp {
-    ($module:ident $connection:ty { $($here:item)* }) => {
+    ($module:ident $style:ident $connection:ty; serializable ($($serializable:tt)*)) => {
         pub(crate) mod $module {
             use std::collections::BTreeMap;
 
@@ -119,7 +143,7 @@ macro_rules! stamp {
             use crate::script::Script;
             use crate::tools::Tools;
 
-            scripts! { $connection;
+            scripts! { $style $connection;
                 account "/account/script" (scope = "account", retain = "24h");
                 item "/account/{id}/script" (scope = "account", retain = "24h");
                 endpoint "/endpoint/script" (scope = "endpoint", retain = "24h");
@@ -137,7 +161,7 @@ macro_rules! stamp {
                 small "/small/script" (body_limit = "4KiB", response_limit = "1KiB");
             }
 
-            digests! { $connection;
+            digests! { $style $connection;
                 form "/form" web::Form<BTreeMap<String, String>>, |form| form_text(&form).into_bytes();
                 bytes "/bytes" web::Bytes, |bytes| bytes.to_vec();
                 text "/text" String, String::into_bytes;
@@ -151,22 +175,47 @@ macro_rules! stamp {
                 };
             }
 
-            #[post("/fussy/script")]
-            #[idempotent(scope = "account", retain = "24h")]
-            async fn fussy(
-                script: Fussy,
-                tools: web::Data<Tools>,
-                connection: &mut $connection,
-            ) -> Result<HttpResponse, Failure> {
-                play(&script.0, &tools, connection).await
+            handler! { $style
+                #[post("/fussy/script")]
+                #[idempotent(scope = "account", retain = "24h")]
+                fn fussy(
+                    script: Fussy,
+                    tools: web::Data<Tools>,
+                    connection: &mut $connection,
+                ) -> Result<HttpResponse, Failure> {
+                    play(&script.0, &tools, connection)
+                }
             }
 
-            queueing! { $connection;
+            queueing! { $style $connection;
                 outbox "/outbox/script" (scope = "account", retain = "24h");
                 outbox_brief "/outbox-brief/script" (scope = "account", retain = "2s", timeout = "1s");
             }
 
-            $($here)*
+            handler! { $style
+                #[post("/serializable/script")]
+                #[idempotent($($serializable)*)]
+                fn serializable(
+                    script: web::Json<Script>,
+                    tools: web::Data<Tools>,
+                    connection: &mut $connection,
+                ) -> Result<HttpResponse, Failure> {
+                    count_and_play(&script, &tools, connection)
+                }
+            }
+
+            handler! { $style
+                #[post("/outbox-serializable/script")]
+                #[idempotent($($serializable)*)]
+                fn outbox_serializable(
+                    script: web::Json<Script>,
+                    key: IdempotencyKey,
+                    tools: web::Data<Tools>,
+                    connection: &mut $connection,
+                ) -> Result<HttpResponse, Failure> {
+                    queue_and_count(&script, &key, &tools, connection)
+                }
+            }
 
             pub(crate) fn routes(config: &mut web::ServiceConfig) {
                 config
@@ -192,91 +241,47 @@ macro_rules! stamp {
                     .service(fussy)
                     .service(outbox)
                     .service(outbox_brief)
-                    .configure(more_routes);
+                    .service(serializable)
+                    .service(outbox_serializable);
             }
         }
     };
 }
 
-stamp! { mysql diesel_async::AsyncMysqlConnection {
-    #[post("/serializable/script")]
-    #[idempotent(isolation = "serializable", retries = 5)]
-    async fn serializable(
-        script: web::Json<Script>,
-        tools: web::Data<Tools>,
-        connection: &mut diesel_async::AsyncMysqlConnection,
-    ) -> Result<HttpResponse, Failure> {
-        count_and_play(&script, &tools, connection).await
-    }
+// SQLite has no choice of isolation: every transaction is alone: nothing to run again.
+stamp! { mysql asynchronous diesel_async::AsyncMysqlConnection;
+serializable (isolation = "serializable", retries = 5) }
+stamp! { postgres asynchronous diesel_async::AsyncPgConnection;
+serializable (isolation = "serializable", retries = 5) }
+stamp! { postgres_blocking blocking diesel::PgConnection;
+serializable (isolation = "serializable", retries = 5) }
+stamp! { sqlite asynchronous diesel_async::sync_connection_wrapper::SyncConnectionWrapper<diesel::SqliteConnection>;
+serializable (retries = 5) }
+stamp! { sqlite_blocking blocking diesel::SqliteConnection;
+serializable (retries = 5) }
 
-    #[post("/outbox-serializable/script")]
-    #[idempotent(isolation = "serializable", retries = 5)]
-    async fn outbox_serializable(
-        script: web::Json<Script>,
-        key: IdempotencyKey,
-        tools: web::Data<Tools>,
-        connection: &mut diesel_async::AsyncMysqlConnection,
-    ) -> Result<HttpResponse, Failure> {
-        queue_and_count(&script, &key, &tools, connection).await
-    }
+/// The blocking handler that stands among those that are not.
+macro_rules! beside {
+    ($module:ident $connection:ty) => {
+        pub(crate) mod $module {
+            use actix_web::{HttpResponse, post, web};
+            use idem_runtime::idempotent;
 
-    fn more_routes(config: &mut web::ServiceConfig) {
-        config.service(serializable).service(outbox_serializable);
-    }
-} }
+            use crate::failure::Failure;
+            use crate::play::play;
+            use crate::script::Script;
+            use crate::tools::Tools;
 
-stamp! { postgres diesel_async::AsyncPgConnection {
-    /// SQLite has no choice of isolation.
-    #[post("/serializable/script")]
-    #[idempotent(isolation = "serializable", retries = 5)]
-    async fn serializable(
-        script: web::Json<Script>,
-        tools: web::Data<Tools>,
-        connection: &mut diesel_async::AsyncPgConnection,
-    ) -> Result<HttpResponse, Failure> {
-        count_and_play(&script, &tools, connection).await
-    }
+            scripts! { blocking $connection;
+                blocking "/blocking/script" (scope = "account", retain = "24h");
+            }
 
-    #[post("/outbox-serializable/script")]
-    #[idempotent(isolation = "serializable", retries = 5)]
-    async fn outbox_serializable(
-        script: web::Json<Script>,
-        key: IdempotencyKey,
-        tools: web::Data<Tools>,
-        connection: &mut diesel_async::AsyncPgConnection,
-    ) -> Result<HttpResponse, Failure> {
-        queue_and_count(&script, &key, &tools, connection).await
-    }
+            pub(crate) fn routes(config: &mut web::ServiceConfig) {
+                config.service(blocking);
+            }
+        }
+    };
+}
 
-    fn more_routes(config: &mut web::ServiceConfig) {
-        config.service(serializable).service(outbox_serializable);
-    }
-} }
-
-stamp! { sqlite diesel_async::sync_connection_wrapper::SyncConnectionWrapper<diesel::SqliteConnection> {
-    /// Here every transaction is alone: nothing to run again.
-    #[post("/serializable/script")]
-    #[idempotent(retries = 5)]
-    async fn serializable(
-        script: web::Json<Script>,
-        tools: web::Data<Tools>,
-        connection: &mut diesel_async::sync_connection_wrapper::SyncConnectionWrapper<diesel::SqliteConnection>,
-    ) -> Result<HttpResponse, Failure> {
-        count_and_play(&script, &tools, connection).await
-    }
-
-    #[post("/outbox-serializable/script")]
-    #[idempotent(retries = 5)]
-    async fn outbox_serializable(
-        script: web::Json<Script>,
-        key: IdempotencyKey,
-        tools: web::Data<Tools>,
-        connection: &mut diesel_async::sync_connection_wrapper::SyncConnectionWrapper<diesel::SqliteConnection>,
-    ) -> Result<HttpResponse, Failure> {
-        queue_and_count(&script, &key, &tools, connection).await
-    }
-
-    fn more_routes(config: &mut web::ServiceConfig) {
-        config.service(serializable).service(outbox_serializable);
-    }
-} }
+beside! { beside_postgres diesel::PgConnection }
+beside! { beside_sqlite diesel::SqliteConnection }

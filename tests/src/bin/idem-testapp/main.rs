@@ -26,6 +26,7 @@ use tracing_subscriber::EnvFilter;
 use leased::Deployment;
 use migrate::Url;
 use outbox::Relaying;
+use serve::Style;
 
 #[derive(Clone, Parser)]
 struct Arguments {
@@ -38,11 +39,17 @@ struct Arguments {
     pool_size: u32,
     #[arg(long)]
     workers: Option<usize>,
+    /// Whether the handlers are `async`
+    #[arg(long, value_enum, default_value_t)]
+    style: Style,
     /// The other kind of pool
     #[arg(long, hide = true)]
     deadpool: bool,
     #[arg(long, hide = true)]
     pool_timeout_ms: Option<u64>,
+    /// Threads of each worker for what blocks
+    #[arg(long, hide = true)]
+    blocking_threads: Option<usize>,
     #[arg(long, hide = true)]
     max_operations: Option<usize>,
     #[arg(long, hide = true, default_value_t = 5)]
@@ -81,11 +88,5 @@ fn main() -> Result<(), Box<dyn Error>> {
     let url = Url::parse(&arguments.database_url)?;
     migrate::run(&url).map_err(|error| error.to_string())?;
     fatal::install()?;
-    actix_web::rt::System::new().block_on(async {
-        match url {
-            Url::Mysql(_) => serve::mysql(url, &arguments).await,
-            Url::Postgres(_) => serve::postgres(url, &arguments).await,
-            Url::Sqlite(_) => serve::sqlite(url, &arguments).await,
-        }
-    })
+    actix_web::rt::System::new().block_on(async { serve::run(url, &arguments).await })
 }

@@ -51,6 +51,7 @@ pub(crate) fn end(script: &Script, tools: &Tools) -> Result<HttpResponse, Failur
         Some(Fail::Stream) => Ok(script.streamed()),
         Some(Fail::Sized) => Ok(script.sized()),
         Some(Fail::Endless) => Ok(script.endless()),
+        Some(Fail::Slow) => Ok(script.slow()),
         Some(Fail::Stalled) => Ok(script.stalled()),
         Some(Fail::Exit) => process::exit(3),
     }

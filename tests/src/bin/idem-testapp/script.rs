@@ -1,6 +1,7 @@
 //! What a request asks a handler to do and to answer. Data only.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue};
@@ -136,6 +137,8 @@ pub(crate) enum Fail {
     Sized,
     /// A stream without an end.
     Endless,
+    /// A stream of a task that takes its time.
+    Slow,
     /// A stream that stops sending.
     Stalled,
     Exit,
@@ -236,6 +239,17 @@ impl Script {
         let piece = || Ok::<_, actix_web::Error>(Bytes::from_static(&[b'.'; 1024]));
         self.head(self.status())
             .streaming(stream::repeat_with(piece))
+    }
+
+    pub(crate) fn slow(&self) -> HttpResponse {
+        let pieces = stream::iter(self.pieces()).then(|piece| async {
+            let pause = actix_web::rt::spawn(tokio::time::sleep(Duration::from_millis(5)));
+            pause
+                .await
+                .map_err(actix_web::error::ErrorInternalServerError)?;
+            piece
+        });
+        self.head(self.status()).streaming(Box::pin(pieces))
     }
 
     pub(crate) fn stalled(&self) -> HttpResponse {

@@ -1,11 +1,11 @@
 //! Bodies that are made to cost something: deep nesting, many members, huge numbers, repeated names, escapes.
 
-use idem_tests::{App, Request, Stage, all_at_once, on_both, send};
+use idem_tests::{App, Request, Stage, all_at_once, in_both_styles, send};
 
 use super::{answered, peak};
 use crate::asking::{assert_replay, assert_reused, assert_runs};
 
-on_both! {
+in_both_styles! {
     each_is_answered_in_time_and_recognized_again,
     what_the_extractor_refuses_leaves_the_key_unused,
     a_burst_of_them_takes_bounded_memory,

@@ -1,11 +1,11 @@
 //! Header floods: many lines, long lines, lines without end, and many lines of the names that we read.
 
-use idem_tests::{App, Request, Stage, on_both};
+use idem_tests::{App, Request, Stage, in_both_styles};
 
 use super::{answered, peak};
 use crate::asking::{assert_replay, assert_runs, marking};
 
-on_both! { header_floods }
+in_both_styles! { header_floods }
 
 /// What the server takes: 96 lines, less what every request of ours has.
 const TAKEN: usize = 90;

@@ -1,10 +1,10 @@
 //! Keys of every byte.
 
-use idem_tests::{Request, Stage, on_both};
+use idem_tests::{Request, Stage, in_both_styles};
 
 use crate::asking::marking;
 
-on_both! { keys_of_every_byte }
+in_both_styles! { keys_of_every_byte }
 
 /// The rule as the README has it, written anew.
 fn is_key(value: &[u8]) -> bool {

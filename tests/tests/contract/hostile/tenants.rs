@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use idem_tests::{App, Connection, Request, Stage, on_both, on_postgres};
+use idem_tests::{App, Connection, Request, Stage, in_both_styles, in_both_styles_on_postgres};
 use tokio::task::JoinHandle;
 
 use super::answered;
 use crate::asking::{ask, assert_in_flight, assert_replay, gated, marking};
 
-on_both! {
+in_both_styles! {
     hammering_one_key,
     hammering_a_key_after_the_other,
 }
 
-on_postgres! { duplicates_that_wait_take_no_connection_from_others }
+in_both_styles_on_postgres! { duplicates_that_wait_take_no_connection_from_others }
 
 /// Connections of the hammering tenant, each of which sends as fast as it is answered.
 const HAMMERS: usize = 4;

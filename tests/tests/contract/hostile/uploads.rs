@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use idem_tests::{App, Connection, Stage, on_both};
+use idem_tests::{App, Connection, Stage, in_both_styles};
 
 use super::answered;
 use crate::asking::{ask, assert_runs, marking};
 
-on_both! {
+in_both_styles! {
     slow_uploads_hold_nobody_up_and_leave_their_keys_unused,
     slow_uploads_do_not_use_up_the_operations,
 }

@@ -1,23 +1,22 @@
 //! What has committed is sent, and nothing else.
 
-use idem_tests::{Stage, on_both, on_sqlite};
+use idem_tests::{Stage, asynchronous, in_both_styles, in_both_styles_on_sqlite};
 use serde_json::{Value, json};
 
 use super::{Letters, OUTBOX, ids, message, ordered, plain, queue, queueing, rows, under, unsent};
 use crate::asking::{ask, assert_replay};
 
-on_both! {
+in_both_styles! {
     what_has_committed_arrives,
     what_was_rolled_back_is_never_sent,
-    a_message_outside_of_a_transaction_is_refused,
     what_no_broker_takes_is_refused,
     not_before_its_time,
     a_key_that_is_used_again_sends_again,
 }
 
-on_sqlite! {
-    behind_the_end_of_the_transaction_nothing_is_queued,
-}
+asynchronous! { a_message_outside_of_a_transaction_is_refused }
+
+in_both_styles_on_sqlite! { behind_the_end_of_the_transaction_nothing_is_queued }
 
 async fn what_has_committed_arrives(stage: &Stage) {
     let letters = Letters::new();

@@ -1,21 +1,22 @@
 //! A message has one id, in whatever run of its operation it was queued.
 
-use idem_tests::{App, Stage, all_at_once, on_both, on_postgres, send, until};
+use idem_tests::{
+    App, Stage, all_at_once, asynchronous, in_both_styles, in_both_styles_on_postgres, send, until,
+};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::{Letters, ids, message, plain, queueing};
 use crate::asking::{ask, nothing_open, settled};
 
-on_both! {
-    an_id_is_derived,
+in_both_styles! { an_id_is_derived }
+
+asynchronous! {
     a_step_that_is_taken_again_queues_the_same,
     a_step_that_was_killed_queues_the_same,
 }
 
-on_postgres! {
-    a_run_that_is_made_again_does_not_shift_places,
-}
+in_both_styles_on_postgres! { a_run_that_is_made_again_does_not_shift_places }
 
 /// What the id of a message is, stated a second time.
 fn derived(key: &str, topic: &str, step: &str, number: u64) -> String {

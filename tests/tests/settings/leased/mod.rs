@@ -32,7 +32,7 @@ use tokio::sync::Notify;
 use crate::open::{Answer, identified};
 
 /// A backend, and the handlers that are stamped for it.
-trait Kind: idem_runtime::Backend {
+trait Kind: idem_runtime::Backend + diesel_async::AsyncConnection {
     const BACKEND: idem_tests::Backend;
     /// Fails, and takes the transaction with it.
     const SPOILING: &'static str;

@@ -123,7 +123,7 @@ async fn receive(
     Ok(HttpResponse::Ok().json(is_new))
 }
 
-async fn work<C: Backend + Writes>(
+async fn work<C: Backend + AsyncConnection + Writes>(
     connection: &mut C,
     id: Uuid,
     query: &Received,

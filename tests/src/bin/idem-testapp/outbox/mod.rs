@@ -7,7 +7,7 @@ mod relay;
 
 use actix_web::HttpResponse;
 use idem_runtime::outbox::{EnqueueError, Message, OutboxMessage};
-use idem_runtime::{Backend, IdempotencyKey, Retry};
+use idem_runtime::{IdempotencyKey, Retry};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -37,8 +37,8 @@ pub(crate) struct Queued {
 }
 
 /// Queues them, and says so: a process that is killed later has told which ones it had.
-pub(crate) async fn queue<C: Backend>(
-    connection: &mut C,
+pub(crate) async fn queue(
+    connection: &mut impl Writes,
     key: &IdempotencyKey,
     messages: &[Queued],
 ) -> Result<(), EnqueueError> {
@@ -51,7 +51,7 @@ pub(crate) async fn queue<C: Backend>(
             message = message.header(name, value);
         }
         message = message.not_before(std::time::Duration::from_millis(queued.delay_ms));
-        let id = message.enqueue(connection, key).await?;
+        let id = connection.queue(&message, key).await?;
         if !queued.quiet {
             eprintln!("queued {id} {}", queued.topic);
         }
@@ -71,7 +71,7 @@ fn number(message: &OutboxMessage, wanted: &str) -> u32 {
 }
 
 /// [`play`] between messages.
-pub(crate) async fn queue_and_play<C: Backend + Writes>(
+pub(crate) async fn queue_and_play<C: Writes>(
     script: &Script,
     key: &IdempotencyKey,
     tools: &Tools,
@@ -84,7 +84,7 @@ pub(crate) async fn queue_and_play<C: Backend + Writes>(
 }
 
 /// [`count_and_play`] behind messages: it may be run again.
-pub(crate) async fn queue_and_count<C: Backend + Writes>(
+pub(crate) async fn queue_and_count<C: Writes>(
     script: &Script,
     key: &IdempotencyKey,
     tools: &Tools,

@@ -1,0 +1,6 @@
+CREATE TABLE orders (
+    id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    customer TEXT NOT NULL,
+    item TEXT NOT NULL,
+    quantity INTEGER NOT NULL CHECK (quantity > 0)
+);

@@ -1,0 +1,57 @@
+//! The words of SQLite for the statements that are written once for all backends.
+
+use diesel::QueryResult;
+use diesel::query_builder::AstPass;
+use diesel::sql_types::{BigInt, Binary, Text};
+use diesel::sqlite::Sqlite;
+
+use crate::store::statement::{Dialect, Numbers};
+
+impl Dialect for Sqlite {
+    const NOW: &'static str = super::NOW;
+    const LATER: (&'static str, &'static str) = (
+        "strftime('%Y-%m-%d %H:%M:%f', 'now', ((",
+        ") / 1000.0) || ' seconds')",
+    );
+    const EARLIER: (&'static str, &'static str) = (
+        "strftime('%Y-%m-%d %H:%M:%f', 'now', ((-",
+        ") / 1000.0) || ' seconds')",
+    );
+    const SINCE: (&'static str, &'static str) = (
+        "CAST((julianday('now') - julianday(",
+        ")) * 86400000.0 AS integer)",
+    );
+    const SIZE: (&'static str, &'static str) = ("length(CAST(", " AS blob))");
+    const EXACT: (&'static str, &'static str) = ("CAST(julianday(", ") * 86400000.0 AS integer)");
+    const ID: (&'static str, &'static str) = ("", "");
+    const BYTES_OF_ID: (&'static str, &'static str) = ("", "");
+    const ONE_OF: (&'static str, &'static str) = (" IN (", ")");
+    const STARTED: &'static str = super::NOW;
+    const UNLESS_THERE: (&'static str, &'static str) = (" ON CONFLICT (", ") DO NOTHING");
+    /// Nobody is told here.
+    const WAKE: (&'static str, &'static str) = ("", "");
+    const KEY: &'static str = "key";
+    const WIDE: (&'static str, &'static str) = ("CAST(", " AS bigint)");
+    const JOINED: (&'static str, &'static str, &'static str) = ("", " || ", "");
+    /// There is one writer.
+    const SKIP_LOCKED: &'static str = "";
+
+    fn bind_bytes<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b [u8]) -> QueryResult<()> {
+        out.push_bind_param::<Binary, [u8]>(value)
+    }
+
+    fn bind_text<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b str) -> QueryResult<()> {
+        out.push_bind_param::<Text, str>(value)
+    }
+
+    fn bind_number<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b i64) -> QueryResult<()> {
+        out.push_bind_param::<BigInt, i64>(value)
+    }
+
+    fn among<'b>(out: &mut AstPass<'_, 'b, Self>, numbers: &'b Numbers) -> QueryResult<()> {
+        out.push_sql(" IN (SELECT value FROM json_each(");
+        Self::bind_text(out, &numbers.json)?;
+        out.push_sql("))");
+        Ok(())
+    }
+}
