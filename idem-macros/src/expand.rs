@@ -141,7 +141,10 @@ fn closure(function: &ItemFn, arguments: &Arguments) -> TokenStream {
         ReturnType::Default => span,
     };
     let (asynchronous, awaited) = match function.sig.asyncness {
-        Some(_) => (quote_spanned!(span=> async), quote_spanned!(span=> .await)),
+        Some(_) => (
+            quote_spanned!(span=> async),
+            quote_spanned!(at_output=> .await),
+        ),
         None => Default::default(),
     };
     let respond = quote_spanned! {at_output=>

@@ -1,5 +1,7 @@
 //! What the application had before, and has unchanged: its tables, who is asking, its errors, and the work itself.
 
+mod schema;
+
 use std::error::Error;
 use std::future::{Ready, ready};
 
@@ -12,6 +14,8 @@ use diesel::r2d2::{ConnectionManager, PoolError};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use serde::{Deserialize, Serialize};
 
+use schema::orders;
+
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!();
 
 /// The pool of the application.
@@ -19,15 +23,6 @@ pub type Pool = diesel::r2d2::Pool<ConnectionManager<PgConnection>>;
 
 /// What a handler answers.
 pub type Answer = Result<HttpResponse, ApiError>;
-
-diesel::table! {
-    orders (id) {
-        id -> BigInt,
-        customer -> Text,
-        item -> Text,
-        quantity -> Integer,
-    }
-}
 
 /// What a client sends.
 #[derive(Deserialize)]
