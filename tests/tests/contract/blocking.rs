@@ -77,7 +77,7 @@ async fn a_late_handler_keeps_its_key(stage: &Stage) {
     for process in [&app, &other] {
         let retry = process.send(&request).await;
         match stage.backend() {
-            Backend::Postgres => assert_in_flight(&retry),
+            Backend::Mysql | Backend::Postgres => assert_in_flight(&retry),
             // It has the write lock, and nobody can tell whose that is.
             Backend::Sqlite => {
                 retry.assert_problem(503, "idempotency-store-unavailable", true);
@@ -99,6 +99,7 @@ async fn a_late_statement_is_rolled_back_behind_its_end(stage: &Stage) {
     let app = stage.app().pool(1).start().await;
     let long = match stage.backend() {
         Backend::Postgres => "SELECT pg_sleep(2)",
+        Backend::Mysql => "SELECT sleep(2)",
         Backend::Sqlite => {
             "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 8000000)
              SELECT count(*) FROM numbers"

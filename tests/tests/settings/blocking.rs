@@ -328,6 +328,7 @@ where
 async fn outbox_tables(database: &Database) {
     let files = match database.backend() {
         Backend::Postgres => idem_runtime::migrations::FILES_OUTBOX_POSTGRES,
+        Backend::Mysql => idem_runtime::migrations::FILES_OUTBOX_MYSQL,
         Backend::Sqlite => idem_runtime::migrations::FILES_OUTBOX_SQLITE,
     };
     for file in files {

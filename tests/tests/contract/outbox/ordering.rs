@@ -1,9 +1,7 @@
 //! Messages of one ordering key arrive in the order of their commits, whoever sends them and whatever fails.
 
 use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection};
-use idem_tests::{
-    Stage, all_at_once, in_both_styles, in_both_styles_on_postgres, on_postgres, send, until,
-};
+use idem_tests::{Stage, all_at_once, in_both_styles, in_both_styles_on_postgres, send, until};
 use serde_json::{Value, json};
 
 use super::{Letters, OUTBOX, firsts, message, ordered, payloads, queue, queueing, under, with};
@@ -15,9 +13,10 @@ in_both_styles! {
     concurrent_operations,
 }
 
-in_both_styles_on_postgres! { who_commits_first_is_first }
-
-on_postgres! { what_a_late_relay_puts_off_is_not_passed_by }
+in_both_styles_on_postgres! {
+    who_commits_first_is_first,
+    what_a_late_relay_puts_off_is_not_passed_by,
+}
 
 async fn four_relays_and_failures_in_between(stage: &Stage) {
     const STREAMS: usize = 5;

@@ -99,7 +99,7 @@ async fn requeue(
     Ok(web::Json(found))
 }
 
-async fn requeued<C: Backend>(
+async fn requeued<C: Backend + AsyncConnection>(
     connection: &mut C,
     id: Uuid,
     in_transaction: bool,
