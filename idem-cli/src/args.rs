@@ -53,6 +53,8 @@ pub(crate) enum Part {
 pub(crate) enum Backend {
     /// PostgreSQL
     Postgres,
+    /// MySQL and MariaDB
+    Mysql,
     /// SQLite
     Sqlite,
 }

@@ -11,8 +11,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use idem_runtime::migrations::{
-    FILES_INBOX_POSTGRES, FILES_INBOX_SQLITE, FILES_OUTBOX_POSTGRES, FILES_OUTBOX_SQLITE,
-    FILES_POSTGRES, FILES_SQLITE, MigrationFile,
+    FILES_INBOX_MYSQL, FILES_INBOX_POSTGRES, FILES_INBOX_SQLITE, FILES_MYSQL, FILES_OUTBOX_MYSQL,
+    FILES_OUTBOX_POSTGRES, FILES_OUTBOX_SQLITE, FILES_POSTGRES, FILES_SQLITE, MigrationFile,
 };
 
 use crate::args::{Args, Backend, Command, Generate, Migration, Part};
@@ -39,6 +39,7 @@ fn main() -> ExitCode {
 fn migrations(wanted: &Generate) -> Vec<MigrationFile> {
     let (keys, outbox, inbox) = match wanted.backend {
         Backend::Postgres => (FILES_POSTGRES, FILES_OUTBOX_POSTGRES, FILES_INBOX_POSTGRES),
+        Backend::Mysql => (FILES_MYSQL, FILES_OUTBOX_MYSQL, FILES_INBOX_MYSQL),
         Backend::Sqlite => (FILES_SQLITE, FILES_OUTBOX_SQLITE, FILES_INBOX_SQLITE),
     };
     let mut migrations = keys.to_vec();

@@ -10,8 +10,8 @@ use std::time::SystemTime;
 
 use common::{generate, idem};
 use idem_runtime::migrations::{
-    FILES_INBOX_POSTGRES, FILES_INBOX_SQLITE, FILES_OUTBOX_POSTGRES, FILES_OUTBOX_SQLITE,
-    FILES_POSTGRES, FILES_SQLITE, MigrationFile,
+    FILES_INBOX_POSTGRES, FILES_INBOX_SQLITE, FILES_MYSQL, FILES_OUTBOX_POSTGRES,
+    FILES_OUTBOX_SQLITE, FILES_POSTGRES, FILES_SQLITE, MigrationFile,
 };
 use tempfile::tempdir;
 
@@ -51,7 +51,12 @@ fn texts(dir: &Path) -> Vec<(PathBuf, String)> {
 
 #[test]
 fn the_first_run_writes_and_the_second_writes_nothing() {
-    for (backend, migrations) in [("postgres", FILES_POSTGRES), ("sqlite", FILES_SQLITE)] {
+    let all = [
+        ("postgres", FILES_POSTGRES),
+        ("mysql", FILES_MYSQL),
+        ("sqlite", FILES_SQLITE),
+    ];
+    for (backend, migrations) in all {
         let project = tempdir().unwrap();
         let dir = project.path().join("migrations");
 
@@ -227,7 +232,7 @@ fn a_wrong_command_line_is_explained() {
     for (args, hint) in [
         (
             &["migration", "generate", "--backend", "oracle"][..],
-            "postgres, sqlite",
+            "postgres, mysql, sqlite",
         ),
         (&["migration", "generate"], "--backend"),
         (
