@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use idem_tests::{
-    Backend, Stage, all_at_once, blocking, blocking_on_postgres, on_both, send, until,
+    Backend, Stage, all_at_once, blocking, blocking_on_postgres, on_postgres, on_sqlite, send,
+    until,
 };
 use serde_json::json;
 use tokio::time::timeout;
@@ -13,7 +14,8 @@ use crate::asking::{
     nothing_open, settled,
 };
 
-on_both! { a_blocking_handler_among_others }
+on_postgres! { a_blocking_handler_among_others }
+on_sqlite! { a_blocking_handler_among_others }
 
 blocking! {
     a_late_handler_is_rolled_back_behind_its_end,
