@@ -102,8 +102,8 @@ mod asynchronous {
 
     // As a deadlock does, behind the back of diesel.
     writes!(AsyncMysqlConnection, "ROLLBACK", enqueue.await);
-    writes!(AsyncPgConnection, "", enqueue.await);
-    writes!(SyncConnectionWrapper<SqliteConnection>, "", enqueue.await);
+    writes!(AsyncPgConnection, "SELECT 1", enqueue.await);
+    writes!(SyncConnectionWrapper<SqliteConnection>, "SELECT 1", enqueue.await);
 }
 
 /// Nothing is waited for here: who runs this may block.
@@ -113,8 +113,8 @@ mod blocking {
 
     use super::*;
 
-    writes!(PgConnection, "", enqueue_blocking);
-    writes!(SqliteConnection, "", enqueue_blocking);
+    writes!(PgConnection, "SELECT 1", enqueue_blocking);
+    writes!(SqliteConnection, "SELECT 1", enqueue_blocking);
 }
 
 /// Rows that anybody can see, counted on a connection of its own: the pool may be in use up to the last one.
