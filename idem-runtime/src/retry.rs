@@ -44,11 +44,12 @@ use crate::problem::{DEFAULT_BASE, Problem};
 #[derive(Debug)]
 pub struct Retry(Box<dyn std::error::Error + Send + Sync>);
 
-/// How a server says that a statement met another transaction (PostgreSQL 40P01; MySQL 1213, 1205).
-const CONFLICTS: [&str; 3] = [
+/// How a server says that a statement met another transaction (PostgreSQL 40P01; MySQL 1213, 1205; MariaDB 1020).
+const CONFLICTS: [&str; 4] = [
     "deadlock detected",
     "Deadlock found when trying to get",
     "Lock wait timeout exceeded",
+    "Record has changed since last read",
 ];
 
 /// What `Retry` leaves on its response, so that the runtime finds it under any error type.

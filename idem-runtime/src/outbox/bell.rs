@@ -53,6 +53,7 @@ impl<C: Backend> Bell<C> {
             return;
         }
         *state = State::Ringing;
+        drop(state);
         let mut ringing = Ringing(Some(Arc::clone(&self.state)));
         let pool = Arc::clone(&self.pool);
         actix_web::rt::spawn(async move {

@@ -15,12 +15,13 @@ pub(crate) static POSTGRES: SetUp = SetUp::new(
      SET tcp_keepalives_count = 3",
 );
 
-/// A server that has lost its client ends the client's transaction, and with it the session that holds
-/// locks. MySQL has no time for transactions, only one for whole sessions; the comments are for one of the
-/// two servers each.
+/// A server that has lost its client ends the client's session, which holds its locks: when it idles, and on
+/// MariaDB (in the comment) sooner where a transaction is open. Each statement commits by itself, whatever the
+/// server's default.
 #[cfg(feature = "mysql")]
 pub(crate) static MYSQL: SetUp = SetUp::new(
-    "/*M! SET SESSION idle_transaction_timeout = 60 */; /*!80000 SET SESSION wait_timeout = 900 */",
+    "SET SESSION autocommit = 1, SESSION wait_timeout = 900 \
+     /*M! , SESSION idle_transaction_timeout = 60 */",
 );
 
 #[cfg(feature = "sqlite")]
@@ -83,8 +84,8 @@ pub async fn set_up_postgres(connection: &mut diesel_async::AsyncPgConnection) -
     POSTGRES.apply(connection).await
 }
 
-/// Sets a new connection up: `idle_transaction_timeout` (60 s) on MariaDB, `wait_timeout` (15 min) on MySQL,
-/// so that the database itself ends the session of a host that vanished.
+/// Sets a new connection up: `wait_timeout` (15 min), and on MariaDB `idle_transaction_timeout` (60 s), so that
+/// the database itself ends the session of a host that vanished; and `autocommit`.
 ///
 /// # Errors
 ///

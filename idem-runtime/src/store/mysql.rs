@@ -63,14 +63,26 @@ impl Store for AsyncMysqlConnection {
             Err(error) => return Err(transaction::refused(connection, error).await),
         };
         match claimed {
-            Claimed::Free { .. } => transaction::begin(connection, isolation).await?,
-            _ => transaction::unlock(connection).await?,
+            Claimed::Free { over_expired } => {
+                if over_expired {
+                    let room = DeleteExpired(claim.id.row).execute(connection);
+                    answered(OPENING, room).await?;
+                }
+                transaction::begin(connection, isolation).await?;
+                Ok(Claimed::Free {
+                    over_expired: false,
+                })
+            }
+            claimed => {
+                transaction::unlock(connection).await?;
+                Ok(claimed)
+            }
         }
-        Ok(claimed)
     }
 
     async fn look(connection: &mut Self, claim: &Claim) -> QueryResult<Option<Record>> {
-        match look(claim, connection).await {
+        let found = lease::asked(connection, async |connection| look(claim, connection).await);
+        match found.await {
             Ok(found) => row::record(claim, found),
             Err(error) => Err(transaction::refused(connection, error).await),
         }
@@ -84,7 +96,8 @@ impl Store for AsyncMysqlConnection {
     }
 
     async fn remember(connection: &mut Self, record: NewRecord) -> Result<(), CommitError> {
-        let statements = format!("ROLLBACK; {}", record_sql(&record));
+        let insert = record_sql(&record);
+        let statements = format!("ROLLBACK; START TRANSACTION; {insert}; COMMIT");
         transaction::end_with(connection, &statements)
             .await
             .map_err(|failure| failure.judge_message())
@@ -194,8 +207,7 @@ impl QueryFragment<Mysql> for Look {
     }
 }
 
-/// The record, behind the removal of the expired one that is in its way. All values are numbers or in
-/// hexadecimal digits, whatever is in them.
+/// The record. All values are numbers or in hexadecimal digits, whatever is in them.
 fn record_sql(record: &NewRecord) -> String {
     let NewRecord {
         claim,
@@ -205,10 +217,6 @@ fn record_sql(record: &NewRecord) -> String {
     } = record;
     let response = &stored.response;
     let id = bytes(&claim.id.row);
-    let mut sql = match record.over_expired {
-        true => format!("{DELETE_EXPIRED}{id}; "),
-        false => String::new(),
-    };
     let body = response.body.as_deref();
     let values = [
         id,
@@ -225,21 +233,20 @@ fn record_sql(record: &NewRecord) -> String {
             record.retain_ms()
         ),
     ];
-    sql.push_str(insert!("`key`"));
-    sql.push_str(&values.join(", "));
-    sql.push(')');
-    sql
+    format!("{}{})", insert!("`key`"), values.join(", "))
 }
 
-const DELETE_EXPIRED: &str = "DELETE FROM idempotency_keys \
-     WHERE status IS NOT NULL AND expires_at <= utc_timestamp(6) AND id = ";
-
+/// Goes by itself, before the transaction: in it, two that find nothing any more would lock one gap, and
+/// deadlock at their INSERTs.
 #[derive(QueryId)]
 struct DeleteExpired([u8; 16]);
 
 impl QueryFragment<Mysql> for DeleteExpired {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Mysql>) -> QueryResult<()> {
-        out.push_sql(DELETE_EXPIRED);
+        out.push_sql(
+            "DELETE FROM idempotency_keys \
+             WHERE status IS NOT NULL AND expires_at <= utc_timestamp(6) AND id = ",
+        );
         out.push_bind_param::<Binary, [u8]>(&self.0)
     }
 }

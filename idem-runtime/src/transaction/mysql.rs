@@ -61,7 +61,7 @@ const PROVE: &str = "RELEASE SAVEPOINT idem_claim";
 ///
 /// A handler that has dropped a query in the middle of it leaves an answer behind, and the driver takes
 /// that for the next one. What the server does is all or nothing all the same; but only an answer that
-/// nothing else looks like proves that it was done.
+/// nothing else can be proves that it was done: [`unlock`] has one.
 pub(crate) async fn end_with(
     connection: &mut AsyncMysqlConnection,
     statements: &str,
@@ -88,25 +88,36 @@ pub(crate) async fn end(
     }
 }
 
-/// Behind the end of a transaction.
+/// Behind the end of a transaction. The number is nobody else's, so that its answer is that of this question.
 pub(crate) async fn unlock(connection: &mut AsyncMysqlConnection) -> QueryResult<()> {
-    let unlock = Unlock.get_result::<Option<i64>>(connection);
-    answered(CLEAN_UP, unlock).await?;
+    let (number, _) = uuid::Uuid::new_v4().as_u64_pair();
+    let number = number.cast_signed();
+    let unlock = Unlock(number).get_result::<(i64, Option<i64>)>(connection);
+    let (answer, _) = answered(CLEAN_UP, unlock).await?;
+    if answer != number {
+        let message = "the answer of another question is still there".to_owned();
+        return Err(Error::DatabaseError(
+            DatabaseErrorKind::Unknown,
+            Box::new(message),
+        ));
+    }
     ended(status(connection));
     Ok(())
 }
 
-/// Says how many there were.
+/// Gives a number back, and says how many locks there were.
 #[derive(QueryId)]
-struct Unlock;
+struct Unlock(i64);
 
 impl Query for Unlock {
-    type SqlType = Nullable<BigInt>;
+    type SqlType = (BigInt, Nullable<BigInt>);
 }
 
 impl QueryFragment<Mysql> for Unlock {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Mysql>) -> QueryResult<()> {
-        out.push_sql("SELECT RELEASE_ALL_LOCKS()");
+        out.push_sql("SELECT CAST(");
+        out.push_bind_param::<BigInt, _>(&self.0)?;
+        out.push_sql(" AS signed), RELEASE_ALL_LOCKS()");
         Ok(())
     }
 }
@@ -189,6 +200,18 @@ async fn cancel(canceller: MysqlCancelToken) {
         Ok(Err(error)) => tracing::warn!(%error, "a statement could not be cancelled"),
         Err(_) => tracing::warn!("a statement could not be cancelled in time"),
     }
+}
+
+/// Until [`trust`], the pool closes the connection when it comes back: whoever waits for an answer may be
+/// dropped, and then it is still on its way.
+pub(crate) fn doubt(connection: &mut AsyncMysqlConnection) -> TransactionManagerStatus {
+    let before = std::mem::take(status(connection));
+    give_up(connection);
+    before
+}
+
+pub(crate) fn trust(connection: &mut AsyncMysqlConnection, before: TransactionManagerStatus) {
+    *status(connection) = before;
 }
 
 /// Lets the pool close the connection when it comes back.

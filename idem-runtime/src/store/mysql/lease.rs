@@ -6,7 +6,7 @@ use diesel::query_builder::AstPass;
 use diesel::sql_types::{BigInt, Binary, Text};
 use diesel_async::{AsyncMysqlConnection, MysqlCancelToken, RunQueryDsl, SimpleAsyncConnection};
 
-use super::{DeleteExpired, transaction};
+use super::transaction;
 use crate::store::lease::{Leases, Pending, State, UnresolvedRow};
 use crate::store::statement::{
     Dialect, IdsQuery, Numbers, PositionsQuery, StateQuery, Statement, StepsQuery, UnresolvedQuery,
@@ -89,10 +89,6 @@ impl Leases for AsyncMysqlConnection {
     async fn pend(connection: &mut Self, pending: Pending) -> Result<(), CommitError> {
         let written = async {
             transaction::prove(connection).await?;
-            if pending.over_expired {
-                let room = DeleteExpired(pending.id).execute(connection);
-                answered(OPENING, room).await?;
-            }
             answered(OPENING, pending.insert.execute(connection)).await
         };
         let ended = match written.await {
@@ -104,7 +100,10 @@ impl Leases for AsyncMysqlConnection {
 
     async fn read_committed(connection: &mut Self) -> QueryResult<()> {
         let sql = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
-        answered(OPENING, connection.batch_execute(sql)).await
+        asked(connection, async |connection| {
+            connection.batch_execute(sql).await
+        })
+        .await
     }
 
     async fn execute(connection: &mut Self, statement: Statement) -> QueryResult<usize> {
@@ -148,15 +147,16 @@ impl Leases for AsyncMysqlConnection {
     }
 }
 
-/// Asks it one thing, for which it has a bounded time. A connection on which something failed may owe an
-/// answer that came too late, and is given up.
+/// Asks it one thing, for which it has a bounded time. A connection on which something failed, or whose answer
+/// was not waited for, may still owe one, and is given up.
 pub(super) async fn asked<T>(
     connection: &mut AsyncMysqlConnection,
     question: impl AsyncFnOnce(&mut AsyncMysqlConnection) -> QueryResult<T>,
 ) -> QueryResult<T> {
+    let before = transaction::doubt(connection);
     let answer = answered(OPENING, question(connection)).await;
-    if answer.is_err() {
-        transaction::give_up(connection);
+    if answer.is_ok() {
+        transaction::trust(connection, before);
     }
     answer
 }

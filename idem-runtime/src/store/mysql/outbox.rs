@@ -38,23 +38,17 @@ impl Queue for AsyncMysqlConnection {
         if !is_inside {
             Store::begin(connection, None).await?;
         }
-        take_turns(connection, lock).await?;
-        let requeue = statement![
-            "REPLACE INTO idempotency_outbox (message_id, scope, `key`, topic, ordering_key, headers, \
-             content_type, payload, enqueued_at, last_error, available_at) \
-             SELECT message_id, scope, `key`, topic, ordering_key, headers, content_type, payload, \
-             enqueued_at, last_error, ",
-            Piece::Now,
-            " FROM idempotency_outbox WHERE dead_at IS NOT NULL AND message_id = ",
-            id,
-        ];
-        let rows = <Self as Leases>::execute(connection, requeue).await?;
-        if !is_inside {
-            Store::commit(connection)
+        let requeued = requeue(connection, lock, id).await;
+        match requeued {
+            Ok(_) if is_inside => {}
+            Ok(_) => Store::commit(connection)
                 .await
-                .map_err(CommitError::into_source)?;
+                .map_err(CommitError::into_source)?,
+            Err(_) if is_inside => {}
+            // Otherwise the next one would take our transaction for the caller's.
+            Err(_) => Store::rollback(connection).await?,
         }
-        Ok(rows)
+        requeued
     }
 
     questions! {
@@ -72,6 +66,24 @@ impl Queue for AsyncMysqlConnection {
     async fn listen(_: &mut Self, _: impl Fn()) -> QueryResult<()> {
         Ok(())
     }
+}
+
+async fn requeue(
+    connection: &mut AsyncMysqlConnection,
+    lock: Option<i64>,
+    id: Uuid,
+) -> QueryResult<usize> {
+    take_turns(connection, lock).await?;
+    let requeue = statement![
+        "REPLACE INTO idempotency_outbox (message_id, scope, `key`, topic, ordering_key, headers, \
+         content_type, payload, enqueued_at, last_error, available_at) \
+         SELECT message_id, scope, `key`, topic, ordering_key, headers, content_type, payload, \
+         enqueued_at, last_error, ",
+        Piece::Now,
+        " FROM idempotency_outbox WHERE dead_at IS NOT NULL AND message_id = ",
+        id,
+    ];
+    Leases::execute(connection, requeue).await
 }
 
 /// Whoever queues for an ordering key waits here for the end of the transaction that did so before. A lock on a

@@ -9,12 +9,31 @@ use crate::store::change::{self, Change, Table};
 use crate::store::prune::{Pruned, Reached};
 use crate::store::statement::{Piece, statement};
 
+/// What one statement can name, each by a value of its own.
+const MOST: u32 = 10_000;
+
 /// A deleted row leaves the index as soon as nobody can see it any more: every batch begins at what is left.
 pub(super) async fn prune(
     connection: &mut AsyncMysqlConnection,
     _: Option<Reached>,
     limit: u32,
 ) -> QueryResult<Pruned> {
+    let mut count = 0;
+    while count < limit {
+        let some = MOST.min(limit - count);
+        let deleted = prune_some(connection, some).await?;
+        count += deleted;
+        if deleted < some {
+            break;
+        }
+    }
+    Ok(Pruned {
+        count,
+        reached: None,
+    })
+}
+
+async fn prune_some(connection: &mut AsyncMysqlConnection, limit: u32) -> QueryResult<u32> {
     let rows = statement![
         "SELECT id FROM idempotency_keys WHERE status IS NOT NULL AND expires_at <= ",
         Piece::Now,
@@ -32,8 +51,5 @@ pub(super) async fn prune(
         change: statement!["DELETE FROM idempotency_keys"],
     };
     let count = change::change(connection, change).await?;
-    Ok(Pruned {
-        count: u32::try_from(count).unwrap_or(u32::MAX),
-        reached: None,
-    })
+    Ok(u32::try_from(count).unwrap_or(u32::MAX))
 }

@@ -103,7 +103,11 @@ mod asynchronous {
     // As a deadlock does, behind the back of diesel.
     writes!(AsyncMysqlConnection, "ROLLBACK", enqueue.await);
     writes!(AsyncPgConnection, "SELECT 1", enqueue.await);
-    writes!(SyncConnectionWrapper<SqliteConnection>, "SELECT 1", enqueue.await);
+    writes!(
+        SyncConnectionWrapper<SqliteConnection>,
+        "SELECT 1",
+        enqueue.await
+    );
 }
 
 /// Nothing is waited for here: who runs this may block.
