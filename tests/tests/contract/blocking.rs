@@ -200,6 +200,10 @@ async fn a_handler_of_the_application_takes_every_thread(stage: &Stage) {
     let others: Vec<_> = (0..4)
         .map(|_| app.send_in_background(&idem_tests::Request::get("/on-a-thread?pooled=true")))
         .collect();
+    until("the last thread is taken", || async {
+        (app.entered("/on-a-thread").await > 0).then_some(())
+    })
+    .await;
     app.open_gate("gate").await;
     assert_eq!(first.await.unwrap().status, 201);
     for answer in others {

@@ -156,10 +156,14 @@ struct OnAThread {
 async fn on_a_thread<C: R2D2Connection + Send + 'static>(
     pool: web::Data<r2d2::Pool<ConnectionManager<C>>>,
     query: web::Query<OnAThread>,
+    tools: web::Data<Tools>,
 ) -> actix_web::Result<&'static str> {
-    let work = move || match query.pooled {
-        true => pool.get().map(drop),
-        false => Ok(()),
+    let work = move || {
+        tools.enter(ON_A_THREAD);
+        match query.pooled {
+            true => pool.get().map(drop),
+            false => Ok(()),
+        }
     };
     let done = web::block(work).await?;
     done.map_err(actix_web::error::ErrorServiceUnavailable)?;
