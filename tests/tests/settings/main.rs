@@ -7,6 +7,7 @@ mod blocking;
 mod cases;
 mod handlers;
 mod leased;
+mod only_mysql;
 mod only_postgres;
 mod only_sqlite;
 mod open;

@@ -1,0 +1,70 @@
+//! What can only happen on MySQL and MariaDB: their driver takes the answer to a query that was dropped for the answer to
+//! the next one.
+
+use std::time::Duration;
+
+use actix_web::test::{TestRequest, call_service, init_service};
+use actix_web::{App, HttpResponse, post, web};
+use diesel::dsl::count_star;
+use diesel::prelude::*;
+use diesel_async::{AsyncMysqlConnection, RunQueryDsl, SimpleAsyncConnection};
+use idem_runtime::idempotent;
+use idem_tests::Backend;
+use tokio::time::timeout;
+
+use crate::mysql::builder;
+use crate::open::{self, Answer, attempt};
+
+diesel::table! {
+    marks (label) {
+        label -> Text,
+    }
+}
+
+/// Two answers are in the socket that nobody has read: one as COMMIT has it, and a row of numbers.
+#[post("/dropping")]
+#[idempotent]
+async fn dropping(body: String, connection: &mut AsyncMysqlConnection) -> HttpResponse {
+    const BRIEF: Duration = Duration::from_millis(50);
+    let insert = diesel::insert_into(marks::table)
+        .values(marks::label.eq("dropping"))
+        .execute(connection)
+        .await;
+    assert!(insert.is_ok());
+    let numbers = async |connection: &mut AsyncMysqlConnection| {
+        let numbers = marks::table.select((count_star(), count_star()));
+        numbers.get_result::<(i64, i64)>(connection).await
+    };
+    // From now on it is prepared.
+    assert!(numbers(connection).await.is_ok());
+    if body == "drop" {
+        let late = timeout(BRIEF, connection.batch_execute("DO sleep(0.4)")).await;
+        assert!(late.is_err());
+        assert!(timeout(BRIEF, numbers(connection)).await.is_err());
+    }
+    HttpResponse::Created().finish()
+}
+
+#[actix_web::test]
+async fn what_was_dropped_in_the_handler_is_no_proof_of_a_commit() {
+    let database = open::database(Backend::Mysql).await;
+    let app = App::new()
+        .app_data(web::Data::new(builder(&database, 1).await.build().unwrap()))
+        .service(dropping);
+    let app = init_service(app).await;
+    let send = async |request: TestRequest| {
+        let response = call_service(&app, request.to_request()).await;
+        Answer::of(response).await
+    };
+    let warm = send(attempt("/dropping", "warm").set_payload("keep")).await;
+    assert_eq!(warm.status.as_u16(), 201);
+    let first = send(attempt("/dropping", "k").set_payload("drop")).await;
+    assert_eq!(first.status.as_u16(), 503, "{}", first.body);
+    assert_eq!(first.code(), "idempotency-store-unavailable");
+    // Whether it has been committed or not: nothing is half done, and the next one reads its own answers.
+    let left = open::marks(&database, "dropping").await - 1;
+    assert_eq!(database.records().await - 1, left);
+    let other = send(attempt("/dropping", "other").set_payload("keep")).await;
+    assert_eq!((other.status.as_u16(), other.replayed()), (201, false));
+    database.discard().await;
+}
