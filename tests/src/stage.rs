@@ -74,10 +74,10 @@ impl Stage {
     }
 }
 
-/// Stamps each `async fn(&Stage)` as a test on every backend: `on_both! { same_key_twice, other_body }`. The handlers are
+/// Stamps each `async fn(&Stage)` as a test on every backend: `on_all! { same_key_twice, other_body }`. The handlers are
 /// `async`; where it does not matter, [`in_both_styles!`].
 #[macro_export]
-macro_rules! on_both {
+macro_rules! on_all {
     ($($case:ident),+ $(,)?) => {
         $crate::__stamp! { postgres Postgres Asynchronous $($case)+ }
         $crate::__stamp! { mysql Mysql Asynchronous $($case)+ }
@@ -85,7 +85,7 @@ macro_rules! on_both {
     };
 }
 
-/// [`on_both!`] for what can only happen where the database is a server.
+/// [`on_all!`] for what can only happen where the database is a server.
 #[macro_export]
 macro_rules! on_servers {
     ($($case:ident),+ $(,)?) => {
@@ -94,7 +94,7 @@ macro_rules! on_servers {
     };
 }
 
-/// [`on_both!`] for what can only happen on PostgreSQL.
+/// [`on_all!`] for what can only happen on PostgreSQL.
 #[macro_export]
 macro_rules! on_postgres {
     ($($case:ident),+ $(,)?) => {
@@ -102,7 +102,7 @@ macro_rules! on_postgres {
     };
 }
 
-/// [`on_both!`] for what can only happen on SQLite.
+/// [`on_all!`] for what can only happen on SQLite.
 #[macro_export]
 macro_rules! on_sqlite {
     ($($case:ident),+ $(,)?) => {
@@ -114,7 +114,7 @@ macro_rules! on_sqlite {
 #[macro_export]
 macro_rules! in_both_styles {
     ($($case:ident),+ $(,)?) => {
-        $crate::on_both! { $($case),+ }
+        $crate::on_all! { $($case),+ }
         $crate::__stamp! { postgres_blocking Postgres Blocking $($case)+ }
         $crate::__stamp! { sqlite_blocking Sqlite Blocking $($case)+ }
     };

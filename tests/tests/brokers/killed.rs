@@ -16,11 +16,11 @@ use crate::destination::{Destination, Held};
 macro_rules! in_front_of {
     ($broker:ident is $destination:ident: $($case:ident,)+) => {
         mod $broker {
-            use idem_tests::{Stage, on_both};
+            use idem_tests::{Stage, on_all};
 
             use crate::destination::{Destination, $destination};
 
-            on_both! { $($case,)+ }
+            on_all! { $($case,)+ }
 
             $(async fn $case(stage: &Stage) {
                 let destination = $destination::fresh().await;

@@ -1,11 +1,11 @@
 //! The handlers to compare with do what they are for. None of them keeps the promise.
 
-use idem_tests::{Request, Stage, on_both};
+use idem_tests::{Request, Stage, on_all};
 use serde_json::{Value, json};
 
 use crate::asking::ask;
 
-on_both! {
+on_all! {
     bare_commits_and_rolls_back,
     by_hand_replays_a_finished_key,
     the_floor_leaves_effect_and_record,

@@ -1,12 +1,12 @@
 //! `in_flight = "accept"`: a duplicate gets 202 and the address of a status resource.
 
-use idem_tests::{App, Request, Response, Stage, on_both};
+use idem_tests::{App, Request, Response, Stage, on_all};
 use serde_json::json;
 
 use super::{assert_original, assert_unresolved, strand};
 use crate::asking::{ask, assert_replay, assert_reused, gated, marking};
 
-on_both! {
+on_all! {
     a_duplicate_is_accepted,
     nobody_else_sees_it,
     a_stranded_operation_that_may_be_run_again,

@@ -1,7 +1,7 @@
 //! `resume = "background"`: a worker of any process drives a stranded operation to its end; the client need not come
 //! back.
 
-use idem_tests::{Request, Stage, all_at_once, on_both, until};
+use idem_tests::{Request, Stage, all_at_once, on_all, until};
 use serde_json::json;
 
 use super::{
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::asking::{ask, assert_in_flight, assert_replay, settled};
 
-on_both! {
+on_all! {
     a_stranded_operation_comes_to_its_end,
     a_failed_operation_comes_to_its_end,
     a_client_may_come_back_first,

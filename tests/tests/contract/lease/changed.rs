@@ -1,13 +1,13 @@
 //! The steps are others than those that were recorded: a deployment in between. Nothing is guessed.
 
-use idem_tests::{App, Stage, on_both};
+use idem_tests::{App, Stage, on_all};
 
 use super::{
     STEPS, assert_original, assert_steps_done_once, assert_unresolved, stepping_gated, strand,
 };
 use crate::asking::{ask, assert_replay};
 
-on_both! {
+on_all! {
     steps_were_renamed,
     steps_were_removed,
 }

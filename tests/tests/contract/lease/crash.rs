@@ -2,7 +2,7 @@
 
 use std::os::unix::process::ExitStatusExt;
 
-use idem_tests::{App, Request, Stage, on_both};
+use idem_tests::{App, Request, Stage, on_all};
 use serde_json::json;
 
 use super::{
@@ -14,7 +14,7 @@ use crate::asking::{ask, marking, settled};
 const SIGKILL: i32 = 9;
 const FAR_TOO_MANY: u32 = 200;
 
-on_both! {
+on_all! {
     killed_at_every_point_of_a_run_with_steps,
     killed_at_every_point_of_a_held_run,
     killed_at_every_point_and_driven_on_by_a_worker,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use idem_tests::{App, Request, Response, Stage, on_both, on_postgres, until};
+use idem_tests::{App, Request, Response, Stage, on_all, on_postgres, until};
 use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::asking::{ask, assert_in_flight, assert_replay, gated, marking, settled};
 
-on_both! {
+on_all! {
     a_handler_outlives_its_lease_three_times_over,
     a_handler_that_keeps_its_thread_keeps_its_lease,
     a_lease_that_nobody_renews_runs_out,

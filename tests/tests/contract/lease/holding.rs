@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use idem_tests::{Request, Stage, on_both};
+use idem_tests::{Request, Stage, on_all};
 use serde_json::json;
 
 use super::{
@@ -13,7 +13,7 @@ use crate::asking::{
     marking, settled, storm,
 };
 
-on_both! {
+on_all! {
     a_finished_operation_is_replayed,
     a_second_is_refused_while_the_first_runs,
     waiting_for_the_first,

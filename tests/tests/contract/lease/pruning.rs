@@ -1,13 +1,13 @@
 //! Pruning takes what has expired, and never an operation that is pending, however old it is.
 
-use idem_tests::{Stage, on_both, until};
+use idem_tests::{Stage, on_all, until};
 
 use super::{
     HOLD, RERUN, STEPS, assert_original, assert_unresolved, stepping_gated, strand, with_worker,
 };
 use crate::asking::{ask, assert_replay, gated, marking};
 
-on_both! { the_maintenance_worker_keeps_what_is_pending }
+on_all! { the_maintenance_worker_keeps_what_is_pending }
 
 async fn the_maintenance_worker_keeps_what_is_pending(stage: &Stage) {
     let finished = ask(STEPS, "finished", &stepping_gated("finished", 2));

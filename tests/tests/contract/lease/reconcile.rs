@@ -9,7 +9,7 @@ use diesel_async::{
     AsyncConnection, AsyncMysqlConnection, AsyncPgConnection, SimpleAsyncConnection,
 };
 use idem_runtime::{Backend, RecordedResponse, Verdict};
-use idem_tests::{App, Request, Response, Stage, on_both, until};
+use idem_tests::{App, Request, Response, Stage, on_all, until};
 use serde_json::{Value, json};
 
 use super::{
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::asking::{ask, assert_in_flight, assert_replay, assert_reused, gated, marking};
 
-on_both! {
+on_all! {
     a_call_that_was_made_is_completed,
     a_call_that_was_not_made_stays_open,
     an_operator_releases_the_key,

@@ -1,6 +1,6 @@
 //! `unresolved = "rerun"` without steps: a retry runs the handler again, once the lease has run out.
 
-use idem_tests::{Stage, on_both};
+use idem_tests::{Stage, on_all};
 use serde_json::json;
 
 use super::{
@@ -12,7 +12,7 @@ use crate::asking::{
     settled, storm,
 };
 
-on_both! {
+on_all! {
     a_stranded_operation_is_run_again,
     a_stranded_operation_keeps_its_body,
     a_storm_on_a_stranded_operation_runs_it_once,

@@ -1,6 +1,6 @@
 //! Steps: finished ones answer from their records, the others are taken again, and both kinds keep their promise.
 
-use idem_tests::{App, Request, Stage, all_at_once, on_both, send};
+use idem_tests::{App, Request, Stage, all_at_once, on_all, send};
 use serde_json::{Value, json};
 
 use super::{
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::asking::{ask, assert_one_original, assert_replay, nothing_open, settled};
 
-on_both! {
+on_all! {
     each_step_is_taken_once,
     finished_steps_answer_from_their_records,
     a_failed_transaction_is_rolled_back_and_taken_again,

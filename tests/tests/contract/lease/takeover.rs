@@ -1,6 +1,6 @@
 //! A outlives its lease and B takes over: whatever A does late is refused, and its database work is rolled back.
 
-use idem_tests::{Stage, on_both, on_postgres};
+use idem_tests::{Stage, on_all, on_postgres};
 use serde_json::json;
 
 use super::{
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::asking::{ask, assert_in_flight, assert_replay, gated, nothing_open, settled};
 
-on_both! {
+on_all! {
     a_late_record_is_refused,
     a_late_owner_of_an_operation_that_runs,
     a_late_call_is_not_recorded,

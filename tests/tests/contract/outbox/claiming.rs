@@ -1,6 +1,6 @@
 //! How much a relay takes at once, and what becomes of what it has taken without knowing.
 
-use idem_tests::{Backend, Cut, Proxy, Stage, on_both, on_postgres, until};
+use idem_tests::{Backend, Cut, Proxy, Stage, on_all, on_postgres, until};
 use serde_json::{Value, json};
 
 use super::{Letters, message, ordered, payloads, queue, under, with};
@@ -8,7 +8,7 @@ use super::{Letters, message, ordered, payloads, queue, under, with};
 /// Longer than any test waits.
 const LONG: (&str, u32) = ("--relay-claim-ms", 60_000);
 
-on_both! {
+on_all! {
     headers_have_room_in_memory_as_payloads_have,
 }
 

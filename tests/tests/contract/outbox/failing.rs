@@ -1,11 +1,11 @@
 //! What does not arrive is tried again, later each time; what never will is given up, kept, and holds nobody up.
 
-use idem_tests::{Request, Stage, on_both, until};
+use idem_tests::{Request, Stage, on_all, until};
 use serde_json::{Value, json};
 
 use super::{Letters, dead, message, ordered, payloads, queue, under, unsent, with};
 
-on_both! {
+on_all! {
     a_failure_is_tried_again,
     a_poison_message_holds_nobody_up,
     a_panic_is_a_failure,

@@ -1,8 +1,8 @@
 //! A consumer works on a message once.
 
-use idem_tests::{App, Request, Response, Stage, all_at_once, on_both, send};
+use idem_tests::{App, Request, Response, Stage, all_at_once, on_all, send};
 
-on_both! {
+on_all! {
     a_message_is_worked_on_once,
     work_that_fails_is_done_again,
     of_many_at_once_one_works,

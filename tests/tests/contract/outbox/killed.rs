@@ -1,6 +1,6 @@
 //! A relay dies at every point: nothing is lost, and what comes twice has one id.
 
-use idem_tests::{App, Stage, on_both, until};
+use idem_tests::{App, Stage, on_all, until};
 use serde_json::json;
 
 use super::{
@@ -8,7 +8,7 @@ use super::{
     queue, release_taken, under, unsent, with,
 };
 
-on_both! {
+on_all! {
     killed_at_every_boundary,
     killed_between_sending_and_writing_it_down,
     killed_while_it_publishes,

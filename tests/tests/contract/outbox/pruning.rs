@@ -1,11 +1,11 @@
 //! What was sent goes when its time is over; what was not sent stays.
 
-use idem_tests::{Stage, on_both, until};
+use idem_tests::{Stage, on_all, until};
 use serde_json::json;
 
 use super::{Letters, message, queue, rows, under, with};
 
-on_both! {
+on_all! {
     sent_rows_go_and_all_others_stay,
 }
 

@@ -1,12 +1,12 @@
 //! A dead message that is sent after all is one more at the end of its order.
 
-use idem_tests::{App, Request, Stage, on_both, on_postgres, until};
+use idem_tests::{App, Request, Stage, on_all, on_postgres, until};
 use serde_json::{Value, json};
 
 use super::{Letters, OUTBOX, dead, message, ordered, payloads, queue, queueing, under, with};
 use crate::asking::ask;
 
-on_both! {
+on_all! {
     it_does_not_overtake_what_is_being_published,
     its_number_does_not_come_again,
     it_is_requeued_in_a_transaction_or_outside_of_one,

@@ -1,11 +1,11 @@
 //! A relay that is told to stop finishes what it is publishing, and gives back the rest.
 
-use idem_tests::{Stage, on_both};
+use idem_tests::{Stage, on_all};
 use serde_json::json;
 
 use super::{Letters, message, ordered, queue, under, unsent, with};
 
-on_both! {
+on_all! {
     what_is_being_published_is_finished,
 }
 
