@@ -75,7 +75,7 @@ impl Stage {
 }
 
 /// Stamps each `async fn(&Stage)` as a test on every backend: `on_all! { same_key_twice, other_body }`. The handlers are
-/// `async`; where it does not matter, [`in_both_styles!`].
+/// `async`; where it does not matter, [`in_both_styles!`](crate::in_both_styles).
 #[macro_export]
 macro_rules! on_all {
     ($($case:ident),+ $(,)?) => {
@@ -120,7 +120,7 @@ macro_rules! in_both_styles {
     };
 }
 
-/// [`in_both_styles!`] for what can only happen on PostgreSQL.
+/// [`in_both_styles!`](crate::in_both_styles) for what can only happen on PostgreSQL.
 #[macro_export]
 macro_rules! in_both_styles_on_postgres {
     ($($case:ident),+ $(,)?) => {
@@ -129,7 +129,7 @@ macro_rules! in_both_styles_on_postgres {
     };
 }
 
-/// [`in_both_styles!`] for what can only happen where the database is a server.
+/// [`in_both_styles!`](crate::in_both_styles) for what can only happen where the database is a server.
 #[macro_export]
 macro_rules! in_both_styles_on_servers {
     ($($case:ident),+ $(,)?) => {
@@ -138,7 +138,7 @@ macro_rules! in_both_styles_on_servers {
     };
 }
 
-/// [`in_both_styles!`] for what can only happen on SQLite.
+/// [`in_both_styles!`](crate::in_both_styles) for what can only happen on SQLite.
 #[macro_export]
 macro_rules! in_both_styles_on_sqlite {
     ($($case:ident),+ $(,)?) => {
@@ -147,7 +147,7 @@ macro_rules! in_both_styles_on_sqlite {
     };
 }
 
-/// Stamps what cannot be so where handlers block, beside [`in_both_styles!`].
+/// Stamps what cannot be so where handlers block, beside [`in_both_styles!`](crate::in_both_styles).
 #[macro_export]
 macro_rules! asynchronous {
     ($($case:ident),+ $(,)?) => {

@@ -234,7 +234,7 @@ macro_rules! insert {
         )
     };
 }
-#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+#[cfg(feature = "mysql")]
 use insert;
 
 #[cfg(any(feature = "postgres", feature = "sqlite"))]

@@ -98,6 +98,10 @@ pub(super) enum Piece {
 
 /// Some numbers, also as a JSON array, which is one value however many they are.
 #[derive(Debug, Clone)]
+#[allow(
+    dead_code,
+    reason = "each backend takes one of the two, and not all of them are built"
+)]
 pub struct Numbers {
     pub(super) each: Arc<[i64]>,
     pub(super) json: Arc<str>,
