@@ -222,7 +222,8 @@ impl<C: Backend> Line<C> {
             return Ok(Renewal::Taken);
         }
         let renewal = renew(&mut connection, &held);
-        let renewed = if C::NEEDS_UNWINDING {
+        // Behind another writer it waits as long as the application has said.
+        let renewed = if C::NEEDS_UNWINDING || C::ONE_WRITER {
             renewal.await?
         } else {
             timeout(RENEWING, renewal).await??

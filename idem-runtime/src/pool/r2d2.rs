@@ -1,5 +1,6 @@
 //! The `r2d2` pool of diesel, whose connections block.
 
+use std::future::ready;
 use std::time::{Duration, Instant};
 
 use diesel::r2d2::{ConnectionManager, Pool, PooledConnection, R2D2Connection};
@@ -19,19 +20,31 @@ where
     C: BlockingBackend + R2D2Connection,
 {
     fn lend(&self) -> BoxFuture<'_, Result<Loan<Blocking<C>>, LendError>> {
-        async move { Ok(Box::new(Box::new(self.dedicate().await?)) as Loan<Blocking<C>>) }.boxed()
+        async move { Ok(Box::new(Box::new(take(self).await?)) as Loan<Blocking<C>>) }.boxed()
     }
 
     /// One of the pool, since nobody else knows where its connections lead: a pool for lease mode has at least
-    /// two.
+    /// two. The only one is not given away, because the record has to be written on it.
     fn dedicate(&self) -> BoxFuture<'_, Result<Blocking<C>, LendError>> {
-        let pool = self.clone();
-        Blocking::open(move |wanted| wait(&pool, wanted)).boxed()
+        if self.max_size() < 2 {
+            let only =
+                LendError::new("a pool of one has no connection to spare: lease mode needs two");
+            return ready(Err(only)).boxed();
+        }
+        take(self).boxed()
     }
 
     fn places(&self) -> Option<usize> {
         usize::try_from(self.max_size()).ok()
     }
+}
+
+async fn take<C>(pool: &Pool<ConnectionManager<C>>) -> Result<Blocking<C>, LendError>
+where
+    C: BlockingBackend + R2D2Connection,
+{
+    let pool = pool.clone();
+    Blocking::open(move |wanted| wait(&pool, wanted)).await
 }
 
 /// Waits as long as the pool itself would, but not for somebody who has given up.

@@ -53,6 +53,7 @@ pub(crate) fn rollback(connection: &mut SqliteConnection) -> QueryResult<()> {
 pub(crate) fn abandon(connection: &mut SqliteConnection) -> QueryResult<()> {
     let rolled_back = rollback(connection);
     connection.batch_execute("PRAGMA query_only = ON")?;
+    status(connection).set_in_error();
     rolled_back
 }
 

@@ -185,13 +185,13 @@ impl Hand {
     }
 }
 
-/// The only connection of a pool of its own.
+/// A connection of a pool of its own.
 async fn lent<C>(url: &str, customizer: Box<dyn CustomizeConnection<C, Error>>) -> Blocking<C>
 where
     C: idem_runtime::BlockingBackend + R2D2Connection,
 {
     let pool = Pool::builder()
-        .max_size(1)
+        .max_size(2)
         .connection_customizer(customizer)
         .build_unchecked(ConnectionManager::<C>::new(url));
     pool.dedicate().await.unwrap()

@@ -97,6 +97,16 @@ macro_rules! stamp {
                 Ok(HttpResponse::Created().finish())
             }
 
+            #[post("/ended")]
+            #[idempotent]
+            fn ended(body: String, connection: &mut $connection) -> Result<HttpResponse, AppError> {
+                mark(connection, "ended")?;
+                // As far as this is written with the handler's own hands it is the handler's fault.
+                let _ = connection.batch_execute("COMMIT");
+                let status = body.parse().unwrap();
+                Ok(HttpResponse::build(StatusCode::from_u16(status).unwrap()).finish())
+            }
+
             #[post("/foreign")]
             #[idempotent]
             fn foreign(
@@ -157,6 +167,7 @@ macro_rules! stamp {
                     .service(accepted)
                     .service(nested)
                     .service(left_open)
+                    .service(ended)
                     .service(foreign)
                     .service(leased);
                 let app = init_service(app).await;
@@ -318,11 +329,11 @@ where
     connection.batch_execute(&format!("INSERT INTO marks VALUES ('{label}')"))
 }
 
-async fn lend<C>(pool: &Pool<ConnectionManager<C>>) -> Blocking<C>
+async fn lend<C>(pool: &Pool<ConnectionManager<C>>) -> pool::Loan<Blocking<C>>
 where
     C: BlockingBackend + R2D2Connection,
 {
-    pool.dedicate().await.unwrap()
+    pool.lend().await.unwrap()
 }
 
 async fn outbox_tables(database: &Database) {
@@ -377,5 +388,53 @@ async fn an_endpoint_is_checked_by_the_one_that_lends_its_connection() {
         (first[0].status, second[0].status),
         (StatusCode::CREATED, StatusCode::CREATED)
     );
+    database.discard().await;
+}
+
+/// The effect is there, and nobody may be told that it is not, or to send the request again.
+async fn a_transaction_that_the_handler_has_ended_is_never_retried(
+    database: Database,
+    answers: Vec<Answer>,
+) {
+    for answer in &answers {
+        assert_eq!(answer.status, StatusCode::INTERNAL_SERVER_ERROR);
+        assert!(
+            answer.body.contains("\"retryable\":false"),
+            "{}",
+            answer.body
+        );
+    }
+    assert_eq!(database.records().await, 0);
+    database.discard().await;
+}
+
+#[actix_web::test]
+async fn a_transaction_that_the_handler_has_ended_is_never_retried_on_postgres() {
+    let database = open::database(Backend::Postgres).await;
+    let requests = ["201", "409"].map(|status| attempt("/ended", status).set_payload(status));
+    let answers = postgres::send(postgres::pool(&database, 1), requests.into()).await;
+    assert_eq!(marks(&database, "ended").await, 2);
+    a_transaction_that_the_handler_has_ended_is_never_retried(database, answers).await;
+}
+
+#[actix_web::test]
+async fn a_transaction_that_the_handler_has_ended_is_never_retried_on_sqlite() {
+    let database = open::database(Backend::Sqlite).await;
+    let requests = ["201", "409"].map(|status| attempt("/ended", status).set_payload(status));
+    let answers = sqlite::send(sqlite::pool(&database, 1), requests.into()).await;
+    a_transaction_that_the_handler_has_ended_is_never_retried(database, answers).await;
+}
+
+/// Its record would find none when it is written.
+#[actix_web::test]
+async fn the_only_connection_is_not_kept_for_renewals() {
+    let database = open::database(Backend::Postgres).await;
+    let pool = postgres::pool(&database, 1);
+    assert!(
+        ConnectionPool::<Blocking<PgConnection>>::dedicate(&pool)
+            .await
+            .is_err()
+    );
+    drop(pool);
     database.discard().await;
 }

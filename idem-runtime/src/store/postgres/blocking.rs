@@ -75,16 +75,19 @@ impl Phases for PgConnection {
     }
 
     fn record(&mut self, record: &NewRecord) -> Result<(), CommitError> {
+        transaction::still_open(self)?;
         transaction::commit_with(self, |connection| write(connection, record))
             .map_err(|failure| failure.judge(is_taken))
     }
 
     fn remember(&mut self, record: &NewRecord) -> Result<(), CommitError> {
+        transaction::still_open(self)?;
         transaction::rollback_with(self, |connection| write(connection, record))
             .map_err(|failure| failure.judge(is_taken))
     }
 
     fn commit(&mut self) -> Result<(), CommitError> {
+        transaction::still_open(self)?;
         transaction::commit_with(self, |connection| NoFailure.execute(connection).map(drop))
             .map_err(|failure| failure.judge(is_taken))
     }

@@ -6,11 +6,13 @@
 use diesel::connection::{
     AnsiTransactionManager, SimpleConnection, TransactionManager, TransactionManagerStatus,
 };
+use diesel::result::Error;
 use diesel::{PgConnection, QueryResult};
 
 use super::super::{ended, is_open, only_ours, opening};
 use super::{Failure, begin_sql};
 use crate::policy::Isolation;
+use crate::store::CommitError;
 
 pub(crate) fn begin(
     connection: &mut PgConnection,
@@ -23,6 +25,20 @@ pub(crate) fn begin(
 /// Refuses where no transaction is open.
 pub(crate) fn inside(connection: &mut PgConnection) -> QueryResult<()> {
     is_open(status(connection))
+}
+
+/// Refuses where the handler has ended the transaction itself, as diesel has noticed: what it did has
+/// committed by itself.
+pub(crate) fn still_open(connection: &mut PgConnection) -> Result<(), CommitError> {
+    match status(connection).transaction_depth() {
+        Ok(None) => {
+            if rollback(connection).is_err() {
+                give_up(connection);
+            }
+            Err(CommitError::Vanished(Error::NotInTransaction))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Runs these statements and COMMIT behind them. There must be at least one: COMMIT alone ends a failed
