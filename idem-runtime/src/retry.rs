@@ -7,6 +7,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, ResponseError};
 
 use crate::problem::{DEFAULT_BASE, Problem};
+use crate::transaction::is_conflict;
 
 /// Asks for the operation to be run again in a new transaction.
 ///
@@ -44,14 +45,6 @@ use crate::problem::{DEFAULT_BASE, Problem};
 #[derive(Debug)]
 pub struct Retry(Box<dyn std::error::Error + Send + Sync>);
 
-/// How a server says that a statement met another transaction (PostgreSQL 40P01; MySQL 1213, 1205; MariaDB 1020).
-const CONFLICTS: [&str; 4] = [
-    "deadlock detected",
-    "Deadlock found when trying to get",
-    "Lock wait timeout exceeded",
-    "Record has changed since last read",
-];
-
 /// What `Retry` leaves on its response, so that the runtime finds it under any error type.
 struct Asked;
 
@@ -80,14 +73,7 @@ impl Retry {
     /// ```
     #[must_use]
     pub fn may_help(error: &diesel::result::Error) -> bool {
-        use diesel::result::{DatabaseErrorKind, Error};
-        match error {
-            Error::DatabaseError(DatabaseErrorKind::SerializationFailure, _) => true,
-            Error::DatabaseError(DatabaseErrorKind::Unknown, information) => CONFLICTS
-                .iter()
-                .any(|conflict| information.message().starts_with(conflict)),
-            _ => false,
-        }
+        is_conflict(error)
     }
 
     /// Asks with this response.

@@ -9,6 +9,7 @@ use super::CommitError;
 use super::lease::Leases;
 use super::statement::{IdsQuery, Piece, PositionsQuery, Statement, statement};
 use crate::policy::Isolation;
+use crate::transaction::is_conflict;
 
 /// A change of rows.
 #[derive(Debug, Clone)]
@@ -55,17 +56,9 @@ pub(super) async fn change<C: Leases>(connection: &mut C, change: Change) -> Que
     if C::CHANGES_AT_ONCE {
         return C::execute(connection, change.at_once()).await;
     }
-    let Change {
-        table,
-        rows,
-        change,
-    } = change;
-    find_first(
-        connection,
-        table,
-        rows,
-        async |connection: &mut C, these| C::execute(connection, statement![change, these]).await,
-    )
+    find_first(connection, &change, async |connection: &mut C, these| {
+        C::execute(connection, statement![change.change.clone(), these]).await
+    })
     .await
 }
 
@@ -74,29 +67,22 @@ pub(super) async fn change_and_ask<C: Leases, T>(
     connection: &mut C,
     change: Change,
     columns: Statement,
-    ask: impl AsyncFnOnce(&mut C, Statement) -> QueryResult<Vec<T>>,
+    ask: impl AsyncFn(&mut C, Statement) -> QueryResult<Vec<T>>,
 ) -> QueryResult<Vec<T>> {
     if C::CHANGES_AT_ONCE {
-        return ask(
-            connection,
-            statement![change.at_once(), " RETURNING ", columns],
-        )
-        .await;
+        let change = statement![change.at_once(), " RETURNING ", columns];
+        return ask(connection, change).await;
     }
-    let Change {
-        table,
-        rows,
-        change,
-    } = change;
     find_first(
         connection,
-        table,
-        rows,
+        &change,
         async |connection: &mut C, these: Statement| {
-            C::execute(connection, statement![change, these.clone()]).await?;
+            let change_these = statement![change.change.clone(), these.clone()];
+            C::execute(connection, change_these).await?;
+            let name = change.table.name();
             ask(
                 connection,
-                statement!["SELECT ", columns, " FROM ", table.name(), these],
+                statement!["SELECT ", columns.clone(), " FROM ", name, these],
             )
             .await
         },
@@ -104,16 +90,34 @@ pub(super) async fn change_and_ask<C: Leases, T>(
     .await
 }
 
-/// Finds and locks them, and then does this with the condition that names them, in one transaction. After an
-/// error the transaction is left open, and the connection closed by its pool.
+/// How often it is tried while the server rolls it back because of others.
+const TRIES: u32 = 10;
+
+/// Finds and locks them, and then does this with the condition that names them, in one transaction: again where
+/// others were in the way. After any other error the transaction is left open, and the connection closed by its
+/// pool.
 async fn find_first<C: Leases, T: Default>(
     connection: &mut C,
-    table: Table,
-    rows: Statement,
-    then: impl AsyncFnOnce(&mut C, Statement) -> QueryResult<T>,
+    change: &Change,
+    then: impl AsyncFn(&mut C, Statement) -> QueryResult<T>,
+) -> QueryResult<T> {
+    for _ in 1..TRIES {
+        match find_once(connection, change, &then).await {
+            Err(error) if is_conflict(&error) => C::rollback(connection).await?,
+            done => return done,
+        }
+    }
+    find_once(connection, change, &then).await
+}
+
+async fn find_once<C: Leases, T: Default>(
+    connection: &mut C,
+    change: &Change,
+    then: &impl AsyncFn(&mut C, Statement) -> QueryResult<T>,
 ) -> QueryResult<T> {
     C::begin(connection, Some(Isolation::ReadCommitted)).await?;
-    let found = match table {
+    let rows = change.rows.clone();
+    let found = match change.table {
         Table::Keys => Piece::Ids(C::ids(connection, IdsQuery(rows)).await?.into()),
         Table::Outbox => Piece::List(C::positions(connection, PositionsQuery(rows)).await?.into()),
     };
@@ -121,7 +125,7 @@ async fn find_first<C: Leases, T: Default>(
         C::rollback(connection).await?;
         return Ok(T::default());
     }
-    let these = statement![" WHERE ", table.key(), " IN (", found, ")"];
+    let these = statement![" WHERE ", change.table.key(), " IN (", found, ")"];
     let done = then(connection, these).await?;
     C::commit(connection)
         .await

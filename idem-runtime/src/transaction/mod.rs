@@ -66,3 +66,25 @@ pub(super) fn no_answer() -> Error {
     let message = "the database did not answer in time".to_owned();
     Error::DatabaseError(DatabaseErrorKind::Unknown, Box::new(message))
 }
+
+/// How a server says that a statement met another transaction (PostgreSQL 40P01; MySQL 1213, 1205; MariaDB 1020).
+const CONFLICTS: [&str; 4] = [
+    "deadlock detected",
+    "Deadlock found when trying to get",
+    "Lock wait timeout exceeded",
+    "Record has changed since last read",
+];
+
+/// Whether a statement was refused because of other transactions, so that another run may succeed.
+pub(crate) fn is_conflict(error: &Error) -> bool {
+    match error {
+        Error::DatabaseError(DatabaseErrorKind::SerializationFailure, _) => true,
+        Error::DatabaseError(DatabaseErrorKind::Unknown, information) => {
+            let message = information.message();
+            CONFLICTS
+                .iter()
+                .any(|conflict| message.starts_with(conflict))
+        }
+        _ => false,
+    }
+}
