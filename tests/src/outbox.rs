@@ -91,11 +91,7 @@ pub fn plain(id: &str) -> String {
 
 /// Whoever has taken messages is dead: they are due now.
 pub async fn release_taken(stage: &Stage) {
-    let past = match stage.backend() {
-        Backend::Postgres => "clock_timestamp() - interval '1 minute'",
-        Backend::Mysql => "timestampadd(MINUTE, -1, utc_timestamp(6))",
-        Backend::Sqlite => "strftime('%Y-%m-%d %H:%M:%f', 'now', '-60 seconds')",
-    };
+    let past = stage.backend().ago(60);
     let release = format!(
         "UPDATE idempotency_outbox SET available_at = {past} WHERE owner IS NOT NULL AND sent_at IS NULL"
     );

@@ -128,12 +128,14 @@ fn cargo_test(extra: &[String]) -> Command {
 mod tests {
     use super::*;
 
+    fn needs_for(line: &str, tests: &[&str]) -> bool {
+        let words: Vec<_> = line.split_whitespace().map(String::from).collect();
+        needs(&words, tests)
+    }
+
     #[test]
     fn brokers_are_for_the_tests_that_ask_for_them() {
-        let needs = |line: &str| {
-            let words: Vec<_> = line.split_whitespace().map(String::from).collect();
-            super::needs(&words, &WITH_BROKERS)
-        };
+        let needs = |line| needs_for(line, &WITH_BROKERS);
         assert!(needs(""));
         assert!(needs("some_filter"));
         assert!(needs("-pidem-tests --tests"));
@@ -149,10 +151,7 @@ mod tests {
 
     #[test]
     fn mariadb_is_for_the_tests_that_ask_for_it() {
-        let needs = |line: &str| {
-            let words: Vec<_> = line.split_whitespace().map(String::from).collect();
-            super::needs(&words, &WITH_MYSQL)
-        };
+        let needs = |line| needs_for(line, &WITH_MYSQL);
         assert!(needs(""));
         assert!(needs("--test contract"));
         assert!(needs("--test brokers --test settings"));

@@ -12,54 +12,18 @@ use uuid::Uuid;
 use super::lease::{Leases, Pending};
 use super::outbox::Queue;
 use super::prune::{Pruned, Reached};
+use super::questions::questions;
 use super::statement::Statement;
 use super::{Backend, Claim, Claimed, CommitError, NewRecord, Record, Store};
 use crate::blocking::Blocking;
 use crate::policy::Isolation;
 use crate::transaction::answered;
 
-/// The questions that are asked in the same way, each with a row of its answer: those of lease mode, or of the
-/// outbox.
-macro_rules! questions {
-    (leases $stamp:ident) => {
-        $stamp! {
-            ids(crate::store::statement::IdsQuery) -> Vec<u8>;
-            positions(crate::store::statement::PositionsQuery) -> i64;
-            steps(crate::store::statement::StepsQuery) -> Option<String>;
-            states(crate::store::statement::StateQuery) -> crate::store::lease::State;
-            unresolved(crate::store::statement::UnresolvedQuery) -> crate::store::lease::UnresolvedRow;
-        }
-    };
-    (queue $stamp:ident) => {
-        $stamp! {
-            heads(crate::store::statement::LookQuery) -> (String, i64, bool);
-            take(crate::store::statement::TakenQuery) -> crate::store::outbox::TakenRow;
-            dead(crate::store::statement::DeadQuery) -> crate::store::outbox::DeadRow;
-            due(crate::store::statement::DueQuery) -> (bool, Option<i64>);
-            backlog(crate::store::statement::BacklogQuery) -> (i64, Option<i64>);
-        }
-    };
-}
-
 macro_rules! asked {
     ($($name:ident($query:ty) -> $row:ty;)+) => {$(
         fn $name(&mut self, query: $query) -> QueryResult<Vec<$row>>;
     )+};
 }
-
-/// All questions, as any connection of diesel answers them. Where this stands, [`diesel::RunQueryDsl`] is in
-/// scope.
-#[cfg(any(feature = "postgres-blocking", feature = "sqlite"))]
-macro_rules! answers {
-    ($($name:ident($query:ty) -> $row:ty;)+) => {$(
-        fn $name(&mut self, query: $query) -> diesel::QueryResult<Vec<$row>> {
-            query.get_results(self)
-        }
-    )+};
-}
-
-#[cfg(any(feature = "postgres-blocking", feature = "sqlite"))]
-pub(super) use {answers, questions};
 
 /// The connection of a backend that a blocking handler can work on: `PgConnection` and `SqliteConnection`.
 ///

@@ -13,6 +13,7 @@ pub(crate) mod outbox;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod prune;
+mod questions;
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 mod row;
 #[cfg(feature = "sqlite")]

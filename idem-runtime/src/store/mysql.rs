@@ -90,23 +90,17 @@ impl Store for AsyncMysqlConnection {
 
     async fn record(connection: &mut Self, record: NewRecord) -> Result<(), CommitError> {
         let statements = format!("{}; COMMIT", record_sql(&record));
-        transaction::end_with(connection, &statements)
-            .await
-            .map_err(|failure| failure.judge_message())
+        transaction::end_with(connection, &statements).await
     }
 
     async fn remember(connection: &mut Self, record: NewRecord) -> Result<(), CommitError> {
         let insert = record_sql(&record);
         let statements = format!("ROLLBACK; START TRANSACTION; {insert}; COMMIT");
-        transaction::end_with(connection, &statements)
-            .await
-            .map_err(|failure| failure.judge_message())
+        transaction::end_with(connection, &statements).await
     }
 
     async fn commit(connection: &mut Self) -> Result<(), CommitError> {
-        transaction::end_with(connection, "COMMIT")
-            .await
-            .map_err(|failure| failure.judge_message())
+        transaction::end_with(connection, "COMMIT").await
     }
 
     async fn rollback(connection: &mut Self) -> QueryResult<()> {

@@ -17,7 +17,7 @@ use futures_util::{join, try_join};
 use tokio_postgres::CancelToken;
 
 use super::prune::{Pruned, Reached};
-use super::row::{self, Row, judge};
+use super::row::{self, judge};
 use super::{Backend, Claim, Claimed, CommitError, INSERT, NewRecord, Record, Store};
 use crate::defects::{Defect, is_seeded};
 use crate::policy::Isolation;
@@ -90,14 +90,10 @@ impl Store for AsyncPgConnection {
     }
 
     async fn look(connection: &mut Self, claim: &Claim) -> QueryResult<Option<Record>> {
-        let found = answered(OPENING, look(claim).get_result::<Row>(connection)).await;
-        match found.optional() {
-            Ok(found) => row::record(claim, found),
-            Err(error) => {
-                transaction::give_up(connection);
-                Err(error)
-            }
-        }
+        let found = lease::asked(connection, async |connection| {
+            look(claim).get_result(connection).await.optional()
+        });
+        row::record(claim, found.await?)
     }
 
     async fn record(connection: &mut Self, record: NewRecord) -> Result<(), CommitError> {

@@ -14,9 +14,9 @@ use diesel::{RunQueryDsl, SqliteConnection};
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 use uuid::Uuid;
 
-use super::blocking::{answers, questions};
 use super::lease::Pending;
 use super::prune::{Pruned, Reached};
+use super::questions::{answers, questions};
 use super::row::{self, Row};
 use super::statement::{Piece, Statement, statement};
 use super::{

@@ -56,6 +56,35 @@ pub trait Dialect: Backend {
     fn among<'b>(out: &mut AstPass<'_, 'b, Self>, numbers: &'b Numbers) -> QueryResult<()>;
 }
 
+/// How values are bound: the same words everywhere, and each backend has to say them about itself.
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+macro_rules! binds {
+    () => {
+        fn bind_bytes<'b>(
+            out: &mut diesel::query_builder::AstPass<'_, 'b, Self>,
+            value: &'b [u8],
+        ) -> diesel::QueryResult<()> {
+            out.push_bind_param::<diesel::sql_types::Binary, [u8]>(value)
+        }
+
+        fn bind_text<'b>(
+            out: &mut diesel::query_builder::AstPass<'_, 'b, Self>,
+            value: &'b str,
+        ) -> diesel::QueryResult<()> {
+            out.push_bind_param::<diesel::sql_types::Text, str>(value)
+        }
+
+        fn bind_number<'b>(
+            out: &mut diesel::query_builder::AstPass<'_, 'b, Self>,
+            value: &'b i64,
+        ) -> diesel::QueryResult<()> {
+            out.push_bind_param::<diesel::sql_types::BigInt, i64>(value)
+        }
+    };
+}
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+pub(super) use binds;
+
 /// A piece of a statement.
 #[derive(Debug, Clone)]
 pub(super) enum Piece {

@@ -65,9 +65,9 @@ const PROVE: &str = "RELEASE SAVEPOINT idem_claim";
 pub(crate) async fn end_with(
     connection: &mut AsyncMysqlConnection,
     statements: &str,
-) -> Result<(), Failure> {
+) -> Result<(), CommitError> {
     if let Err(error) = only_ours(status(connection)) {
-        return Err(failed(connection, error).await);
+        return Err(failed(connection, error).await.judge_message());
     }
     end(connection, &format!("{PROVE}; {statements}")).await
 }
@@ -76,16 +76,16 @@ pub(crate) async fn end_with(
 pub(crate) async fn end(
     connection: &mut AsyncMysqlConnection,
     statements: &str,
-) -> Result<(), Failure> {
-    match timeout(COMMITTING, connection.batch_execute(statements)).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => return Err(failed(connection, error).await),
-        Err(_) => return Err(unknown(connection, no_answer())),
-    }
-    match unlock(connection).await {
-        Ok(()) => Ok(()),
-        Err(error) => Err(unknown(connection, error)),
-    }
+) -> Result<(), CommitError> {
+    let failure = match timeout(COMMITTING, connection.batch_execute(statements)).await {
+        Ok(Ok(())) => match unlock(connection).await {
+            Ok(()) => return Ok(()),
+            Err(error) => unknown(connection, error),
+        },
+        Ok(Err(error)) => failed(connection, error).await,
+        Err(_) => unknown(connection, no_answer()),
+    };
+    Err(failure.judge_message())
 }
 
 /// Behind the end of a transaction. The number is nobody else's, so that its answer is that of this question.

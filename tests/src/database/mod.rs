@@ -17,6 +17,17 @@ pub enum Backend {
     Sqlite,
 }
 
+impl Backend {
+    /// In its SQL: so many seconds ago, by the database's clock.
+    pub fn ago(self, seconds: u64) -> String {
+        match self {
+            Self::Mysql => format!("timestampadd(SECOND, -{seconds}, utc_timestamp(6))"),
+            Self::Postgres => format!("clock_timestamp() - interval '{seconds} seconds'"),
+            Self::Sqlite => format!("strftime('%Y-%m-%d %H:%M:%f', 'now', '-{seconds} seconds')"),
+        }
+    }
+}
+
 /// One test's database.
 pub struct Database {
     place: Place,
@@ -106,11 +117,7 @@ impl Database {
 
     /// Every record has expired a minute ago.
     pub async fn expire_all(&self) {
-        let past = match self.backend() {
-            Backend::Mysql => "timestampadd(MINUTE, -1, utc_timestamp(6))",
-            Backend::Postgres => "clock_timestamp() - interval '1 minute'",
-            Backend::Sqlite => "strftime('%Y-%m-%d %H:%M:%f', 'now', '-60 seconds')",
-        };
+        let past = self.backend().ago(60);
         self.execute(&format!("UPDATE idempotency_keys SET expires_at = {past}"))
             .await;
     }
@@ -123,11 +130,7 @@ impl Database {
 
     /// Every lease that there is has run out a minute ago.
     pub async fn expire_leases(&self) {
-        let past = match self.backend() {
-            Backend::Mysql => "timestampadd(MINUTE, -1, utc_timestamp(6))",
-            Backend::Postgres => "clock_timestamp() - interval '1 minute'",
-            Backend::Sqlite => "strftime('%Y-%m-%d %H:%M:%f', 'now', '-60 seconds')",
-        };
+        let past = self.backend().ago(60);
         self.execute(&format!(
             "UPDATE idempotency_keys SET lease_expires_at = {past}
              WHERE status IS NULL AND lease_expires_at IS NOT NULL"

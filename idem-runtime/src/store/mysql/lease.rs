@@ -3,15 +3,12 @@
 use diesel::QueryResult;
 use diesel::mysql::Mysql;
 use diesel::query_builder::AstPass;
-use diesel::sql_types::{BigInt, Binary, Text};
 use diesel_async::{AsyncMysqlConnection, MysqlCancelToken, RunQueryDsl, SimpleAsyncConnection};
 
 use super::transaction;
-use crate::store::lease::{Leases, Pending, State, UnresolvedRow};
-use crate::store::statement::{
-    Dialect, IdsQuery, Numbers, PositionsQuery, StateQuery, Statement, StepsQuery, UnresolvedQuery,
-    list,
-};
+use crate::store::lease::{Leases, Pending};
+use crate::store::questions::{awaited, questions};
+use crate::store::statement::{Dialect, Numbers, Statement, binds, list};
 use crate::store::{CommitError, Store};
 use crate::transaction::answered;
 use crate::transaction::server::OPENING;
@@ -45,17 +42,7 @@ impl Dialect for Mysql {
     const SIZE: (&'static str, &'static str) = ("octet_length(", ")");
     const SKIP_LOCKED: &'static str = " FOR UPDATE SKIP LOCKED";
 
-    fn bind_bytes<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b [u8]) -> QueryResult<()> {
-        out.push_bind_param::<Binary, [u8]>(value)
-    }
-
-    fn bind_text<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b str) -> QueryResult<()> {
-        out.push_bind_param::<Text, str>(value)
-    }
-
-    fn bind_number<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b i64) -> QueryResult<()> {
-        out.push_bind_param::<BigInt, i64>(value)
-    }
+    binds! {}
 
     fn among<'b>(out: &mut AstPass<'_, 'b, Self>, numbers: &'b Numbers) -> QueryResult<()> {
         if numbers.each.is_empty() {
@@ -69,33 +56,13 @@ impl Dialect for Mysql {
     }
 }
 
-/// Questions that are asked in the same way, each with a row of its answer.
-macro_rules! questions {
-    ($($name:ident($query:ty) -> $row:ty;)+) => {$(
-        async fn $name(connection: &mut Self, query: $query) -> QueryResult<Vec<$row>> {
-            asked(connection, async |connection| {
-                query.get_results(connection).await
-            })
-            .await
-        }
-    )+};
-}
-pub(super) use questions;
-
 impl Leases for AsyncMysqlConnection {
     /// An UPDATE locks every row that it looks at to find its own, and gives nothing back.
     const CHANGES_AT_ONCE: bool = false;
 
     async fn pend(connection: &mut Self, pending: Pending) -> Result<(), CommitError> {
-        let written = async {
-            transaction::prove(connection).await?;
-            answered(OPENING, pending.insert.execute(connection)).await
-        };
-        let ended = match written.await {
-            Ok(_) => transaction::end(connection, "COMMIT").await,
-            Err(error) => Err(transaction::failed(connection, error).await),
-        };
-        ended.map_err(|failure| failure.judge_message())
+        let pended = Self::conclude(connection, pending.insert);
+        pended.await.map(drop)
     }
 
     async fn read_committed(connection: &mut Self) -> QueryResult<()> {
@@ -118,29 +85,19 @@ impl Leases for AsyncMysqlConnection {
             transaction::prove(connection).await?;
             answered(OPENING, statement.execute(connection)).await
         };
-        let ended = match concluded.await {
+        match concluded.await {
             Ok(0) => {
                 if let Err(error) = Store::rollback(connection).await {
                     tracing::warn!(%error, "rollback failed");
                 }
-                return Ok(false);
+                Ok(false)
             }
-            Ok(_) => transaction::end(connection, "COMMIT").await,
-            Err(error) => Err(transaction::failed(connection, error).await),
-        };
-        match ended {
-            Ok(()) => Ok(true),
-            Err(failure) => Err(failure.judge_message()),
+            Ok(_) => transaction::end(connection, "COMMIT").await.map(|()| true),
+            Err(error) => Err(transaction::failed(connection, error).await.judge_message()),
         }
     }
 
-    questions! {
-        ids(IdsQuery) -> Vec<u8>;
-        positions(PositionsQuery) -> i64;
-        steps(StepsQuery) -> Option<String>;
-        states(StateQuery) -> State;
-        unresolved(UnresolvedQuery) -> UnresolvedRow;
-    }
+    questions! { leases awaited }
 
     fn stop(canceller: MysqlCancelToken) {
         transaction::stop(canceller);

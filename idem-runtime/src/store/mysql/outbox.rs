@@ -5,12 +5,11 @@ use diesel::result::{DatabaseErrorKind, Error};
 use diesel_async::{AsyncMysqlConnection, RunQueryDsl};
 use uuid::Uuid;
 
-use super::lease::{asked, questions};
+use super::lease::asked;
 use crate::store::lease::Leases;
-use crate::store::outbox::{DeadRow, Queue, TakenRow};
-use crate::store::statement::{
-    BacklogQuery, DeadQuery, DueQuery, LookQuery, Piece, Statement, TakenQuery, statement,
-};
+use crate::store::outbox::Queue;
+use crate::store::questions::{awaited, questions};
+use crate::store::statement::{Piece, Statement, statement};
 use crate::store::{CommitError, Store};
 use crate::transaction::mysql as transaction;
 
@@ -51,13 +50,7 @@ impl Queue for AsyncMysqlConnection {
         requeued
     }
 
-    questions! {
-        heads(LookQuery) -> (String, i64, bool);
-        take(TakenQuery) -> TakenRow;
-        dead(DeadQuery) -> DeadRow;
-        due(DueQuery) -> (bool, Option<i64>);
-        backlog(BacklogQuery) -> (i64, Option<i64>);
-    }
+    questions! { queue awaited }
 
     async fn wake(_: &mut Self) -> QueryResult<()> {
         Ok(())

@@ -3,14 +3,12 @@
 use diesel::QueryResult;
 use diesel::pg::Pg;
 use diesel::query_builder::AstPass;
-use diesel::sql_types::{BigInt, Binary, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use tokio_postgres::CancelToken;
 
-use crate::store::lease::{Leases, Pending, State, UnresolvedRow};
-use crate::store::statement::{
-    Dialect, IdsQuery, Numbers, PositionsQuery, StateQuery, Statement, StepsQuery, UnresolvedQuery,
-};
+use crate::store::lease::{Leases, Pending};
+use crate::store::questions::{awaited, questions};
+use crate::store::statement::{Dialect, Numbers, Statement, binds};
 use crate::store::{CommitError, Store};
 use crate::transaction::answered;
 use crate::transaction::postgres as transaction;
@@ -43,17 +41,7 @@ impl Dialect for Pg {
     const JOINED: (&'static str, &'static str, &'static str) = ("", " || ", "");
     const SKIP_LOCKED: &'static str = " FOR UPDATE SKIP LOCKED";
 
-    fn bind_bytes<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b [u8]) -> QueryResult<()> {
-        out.push_bind_param::<Binary, [u8]>(value)
-    }
-
-    fn bind_text<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b str) -> QueryResult<()> {
-        out.push_bind_param::<Text, str>(value)
-    }
-
-    fn bind_number<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b i64) -> QueryResult<()> {
-        out.push_bind_param::<BigInt, i64>(value)
-    }
+    binds! {}
 
     fn among<'b>(out: &mut AstPass<'_, 'b, Self>, numbers: &'b Numbers) -> QueryResult<()> {
         out.push_sql(
@@ -64,19 +52,6 @@ impl Dialect for Pg {
         Ok(())
     }
 }
-
-/// Questions that are asked in the same way, each with a row of its answer.
-macro_rules! questions {
-    ($($name:ident($query:ty) -> $row:ty;)+) => {$(
-        async fn $name(connection: &mut Self, query: $query) -> QueryResult<Vec<$row>> {
-            asked(connection, async |connection| {
-                query.get_results(connection).await
-            })
-            .await
-        }
-    )+};
-}
-pub(super) use questions;
 
 pub(super) const READ_COMMITTED: &str =
     "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED";
@@ -123,13 +98,7 @@ impl Leases for AsyncPgConnection {
         }
     }
 
-    questions! {
-        ids(IdsQuery) -> Vec<u8>;
-        positions(PositionsQuery) -> i64;
-        steps(StepsQuery) -> Option<String>;
-        states(StateQuery) -> State;
-        unresolved(UnresolvedQuery) -> UnresolvedRow;
-    }
+    questions! { leases awaited }
 
     fn stop(canceller: CancelToken) {
         transaction::stop(canceller);

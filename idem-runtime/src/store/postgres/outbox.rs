@@ -10,11 +10,10 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use futures_util::{StreamExt, try_join};
 use uuid::Uuid;
 
-use super::lease::{asked, questions};
-use crate::store::outbox::{DeadRow, Queue, TakenRow};
-use crate::store::statement::{
-    BacklogQuery, DeadQuery, DueQuery, LookQuery, Piece, Statement, TakenQuery, statement,
-};
+use super::lease::asked;
+use crate::store::outbox::Queue;
+use crate::store::questions::{awaited, questions};
+use crate::store::statement::{Piece, Statement, statement};
 use crate::transaction::postgres as transaction;
 
 impl Queue for AsyncPgConnection {
@@ -47,13 +46,7 @@ impl Queue for AsyncPgConnection {
         requeued(lock, id).execute(connection).await
     }
 
-    questions! {
-        heads(LookQuery) -> (String, i64, bool);
-        take(TakenQuery) -> TakenRow;
-        dead(DeadQuery) -> DeadRow;
-        due(DueQuery) -> (bool, Option<i64>);
-        backlog(BacklogQuery) -> (i64, Option<i64>);
-    }
+    questions! { queue awaited }
 
     async fn wake(connection: &mut Self) -> QueryResult<()> {
         asked(connection, async |connection| {

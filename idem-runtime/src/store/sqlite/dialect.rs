@@ -2,10 +2,9 @@
 
 use diesel::QueryResult;
 use diesel::query_builder::AstPass;
-use diesel::sql_types::{BigInt, Binary, Text};
 use diesel::sqlite::Sqlite;
 
-use crate::store::statement::{Dialect, Numbers};
+use crate::store::statement::{Dialect, Numbers, binds};
 
 impl Dialect for Sqlite {
     const NOW: &'static str = super::NOW;
@@ -36,17 +35,7 @@ impl Dialect for Sqlite {
     /// There is one writer.
     const SKIP_LOCKED: &'static str = "";
 
-    fn bind_bytes<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b [u8]) -> QueryResult<()> {
-        out.push_bind_param::<Binary, [u8]>(value)
-    }
-
-    fn bind_text<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b str) -> QueryResult<()> {
-        out.push_bind_param::<Text, str>(value)
-    }
-
-    fn bind_number<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b i64) -> QueryResult<()> {
-        out.push_bind_param::<BigInt, i64>(value)
-    }
+    binds! {}
 
     fn among<'b>(out: &mut AstPass<'_, 'b, Self>, numbers: &'b Numbers) -> QueryResult<()> {
         out.push_sql(" IN (SELECT value FROM json_each(");

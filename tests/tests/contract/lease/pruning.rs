@@ -25,11 +25,7 @@ async fn the_maintenance_worker_keeps_what_is_pending(stage: &Stage) {
         strand(stage, request, gate).await;
     }
     stage.database.expire_leases().await;
-    let years_ago = match stage.backend() {
-        idem_tests::Backend::Postgres => "clock_timestamp() - interval '3 years'",
-        idem_tests::Backend::Mysql => "timestampadd(YEAR, -3, utc_timestamp(6))",
-        idem_tests::Backend::Sqlite => "strftime('%Y-%m-%d %H:%M:%f', 'now', '-3 years')",
-    };
+    let years_ago = stage.backend().ago(3 * 366 * 24 * 60 * 60);
     let age =
         format!("UPDATE idempotency_keys SET lease_expires_at = {years_ago} WHERE status IS NULL");
     stage.database.execute(&age).await;

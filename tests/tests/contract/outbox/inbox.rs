@@ -61,11 +61,7 @@ async fn old_ones_are_forgotten(stage: &Stage) {
     received(&app, "c", "work").await;
     let prune = Request::post("/inbox/prune");
     assert_eq!(app.send(&prune).await.text(), "0");
-    let past = match stage.backend() {
-        idem_tests::Backend::Postgres => "clock_timestamp() - interval '2 hours'",
-        idem_tests::Backend::Mysql => "timestampadd(HOUR, -2, utc_timestamp(6))",
-        idem_tests::Backend::Sqlite => "strftime('%Y-%m-%d %H:%M:%f', 'now', '-2 hours')",
-    };
+    let past = stage.backend().ago(2 * 60 * 60);
     let age = format!("UPDATE idempotency_inbox SET received_at = {past}");
     stage.database.execute(&age).await;
     assert_eq!(app.send(&prune).await.text(), "1");

@@ -29,11 +29,7 @@ async fn sent_rows_go_and_all_others_stay(stage: &Stage) {
         (letters.all().len() == 2 && rows(stage).await == 2).then_some(())
     })
     .await;
-    let past = match stage.backend() {
-        idem_tests::Backend::Postgres => "clock_timestamp() - interval '1 year'",
-        idem_tests::Backend::Mysql => "timestampadd(YEAR, -1, utc_timestamp(6))",
-        idem_tests::Backend::Sqlite => "strftime('%Y-%m-%d %H:%M:%f', 'now', '-366 days')",
-    };
+    let past = stage.backend().ago(366 * 24 * 60 * 60);
     let age = format!("UPDATE idempotency_outbox SET enqueued_at = {past}, expires_at = {past}");
     stage.database.execute(&age).await;
     // Once more through all it does.
