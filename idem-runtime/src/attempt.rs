@@ -200,6 +200,7 @@ fn not_committed<C: Backend>(operation: &Operation<C>, error: &CommitError) -> A
         CommitError::Contended(_) => Attempt::Again,
         CommitError::RolledBack(_) => Attempt::Failed(Problem::handler_failed()),
         CommitError::Vanished(_) => Attempt::Failed(Problem::transaction_vanished()),
+        CommitError::TooLarge(_) => Attempt::Failed(Problem::response_not_storable()),
         CommitError::Unknown(_) => Attempt::Abandoned(Problem::store_unavailable()),
     }
 }

@@ -18,7 +18,7 @@ use crate::inflight::Flights;
 use crate::lease::{Heart, KEPT};
 use crate::outbox::Bell;
 use crate::policy::{IdempotencyPolicy, InFlight, Scope, policies};
-use crate::pool::{self, ConnectionPool};
+use crate::pool::ConnectionPool;
 use crate::problem::DEFAULT_BASE;
 use crate::response::UNREPLAYED;
 use crate::scope::{Account, Resolvers};
@@ -100,7 +100,7 @@ pub enum BuildError {
 impl<C: Backend> Builder<C> {
     pub(crate) fn new(pool: Arc<dyn ConnectionPool<C>>) -> Self {
         Self {
-            pool: pool::bounded(pool),
+            pool,
             pool_timeout: Duration::from_secs(5),
             resolvers: Resolvers::default(),
             secrets: Secrets::default(),

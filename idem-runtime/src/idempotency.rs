@@ -93,7 +93,7 @@ impl<C> fmt::Debug for Idempotency<C> {
 impl<C: Backend> Idempotency<C> {
     /// Starts with a pool and the defaults.
     pub fn builder(pool: impl ConnectionPool<C>) -> Builder<C> {
-        Builder::new(Arc::new(pool))
+        Builder::new(pool.shared())
     }
 
     pub(crate) fn new(settings: Settings<C>) -> Self {

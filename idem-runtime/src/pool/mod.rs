@@ -16,7 +16,6 @@ mod config;
 mod customizer;
 #[cfg(feature = "deadpool")]
 mod deadpool;
-mod places;
 #[cfg(feature = "r2d2")]
 mod r2d2;
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
@@ -25,10 +24,9 @@ pub(crate) mod setup;
 use std::fmt;
 use std::ops::DerefMut;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-
-pub(crate) use places::bounded;
 
 #[cfg(all(feature = "mysql", any(feature = "bb8", feature = "deadpool")))]
 pub use config::mysql_config;
@@ -77,10 +75,13 @@ pub trait ConnectionPool<C>: Send + Sync + 'static {
     /// Whatever keeps the database from being reached.
     fn dedicate(&self) -> BoxFuture<'_, Result<C, LendError>>;
 
-    /// How many may be in [`lend`](Self::lend), or have a connection, at once: for a pool where whoever waits
-    /// keeps a thread waiting. More than these wait without one, in the order in which they have come.
-    fn places(&self) -> Option<usize> {
-        None
+    /// The pool as it is used by all of ours: in front of one whose waiters keep a thread waiting, like `r2d2`'s, as
+    /// many wait in it as it has connections, and more wait without a thread, in the order in which they have come.
+    fn shared(self) -> Arc<dyn ConnectionPool<C>>
+    where
+        Self: Sized,
+    {
+        Arc::new(self)
     }
 }
 

@@ -206,6 +206,9 @@ pub enum CommitError {
     /// after that may have committed by itself.
     #[error("the transaction had ended behind the handler's back")]
     Vanished(#[source] Error),
+    /// The record is larger than the database takes. Nothing of the transaction is left.
+    #[error("the record is larger than the database takes")]
+    TooLarge(#[source] Error),
     /// The connection was lost before the answer to COMMIT.
     #[error("the outcome of the transaction is unknown")]
     Unknown(#[source] Error),
@@ -219,6 +222,7 @@ impl CommitError {
             Self::Contended(error)
             | Self::RolledBack(error)
             | Self::Vanished(error)
+            | Self::TooLarge(error)
             | Self::Unknown(error) => error,
         }
     }

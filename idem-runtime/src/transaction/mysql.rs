@@ -156,6 +156,12 @@ impl Failure {
             {
                 CommitError::Vanished(self.error)
             }
+            // Neither the driver nor the server lets a part of such a message through.
+            Error::DatabaseError(DatabaseErrorKind::Unknown, information)
+                if is_too_large(information.message()) =>
+            {
+                CommitError::TooLarge(self.error)
+            }
             _ => self.judge(|error| {
                 matches!(
                     error,
@@ -165,6 +171,11 @@ impl Failure {
             }),
         }
     }
+}
+
+/// How the driver and the server (1153) say that a message is larger than `max_allowed_packet`.
+fn is_too_large(message: &str) -> bool {
+    message.contains("packet too large") || message.contains("'max_allowed_packet'")
 }
 
 /// The error of what was asked first on a connection. One that answers nothing any more was closed

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use futures_util::future::select_all;
 use idem_tests::{
     Backend, Stage, all_at_once, blocking, blocking_on_postgres, on_postgres, on_sqlite, send,
     until,
@@ -20,6 +21,7 @@ on_sqlite! { a_blocking_handler_among_others }
 blocking! {
     a_late_handler_is_rolled_back_behind_its_end,
     a_late_handler_keeps_its_key,
+    a_late_handler_keeps_its_place,
     a_late_statement_is_rolled_back_behind_its_end,
     one_thread_is_enough,
     waiting_requests_leave_the_threads_to_others,
@@ -181,6 +183,35 @@ async fn waiting_requests_leave_the_threads_to_others(stage: &Stage) {
     assert_eq!(other.expect("an answer while others wait").status, 200);
     app.open_gate("gate").await;
     assert_eq!(first.await.unwrap().status, 201);
+    for answer in waiting {
+        assert_eq!(answer.await.unwrap().status, 201);
+    }
+}
+
+/// Nobody waits on a thread for the connection of a handler that is not waited for any more.
+async fn a_late_handler_keeps_its_place(stage: &Stage) {
+    const PLACES: usize = 5;
+    let app = stage
+        .app()
+        .pool(1)
+        .workers(1)
+        .argument("--blocking-threads=2")
+        .argument("--pool-timeout-ms=60000")
+        .argument(&format!("--max-operations={PLACES}"))
+        .start()
+        .await;
+    let late = ask("/brief/script", "late", &gated("gate"));
+    assert_eq!(app.send(&late).await.status, 504);
+    let more: Vec<_> = (0..=PLACES)
+        .map(|index| ask("/account/script", &format!("k{index}"), &marking("waiting")))
+        .map(|request| app.send_in_background(&request))
+        .collect();
+    let (one_too_many, _, waiting) = select_all(more).await;
+    assert_eq!(one_too_many.unwrap().status, 503);
+    let other = idem_tests::Request::get("/on-a-thread");
+    let other = timeout(Duration::from_secs(20), app.send(&other)).await;
+    assert_eq!(other.expect("an answer while others wait").status, 200);
+    app.open_gate("gate").await;
     for answer in waiting {
         assert_eq!(answer.await.unwrap().status, 201);
     }

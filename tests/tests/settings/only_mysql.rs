@@ -1,5 +1,5 @@
 //! What can only happen on MySQL and MariaDB: their driver takes the answer to a query that was dropped for the answer to
-//! the next one.
+//! the next one, and they take no message that is larger than they were told.
 
 use std::time::Duration;
 
@@ -64,6 +64,43 @@ async fn what_was_dropped_in_the_handler_is_no_proof_of_a_commit() {
     // Whether it has been committed or not: nothing is half done, and the next one reads its own answers.
     let left = open::marks(&database, "dropping").await - 1;
     assert_eq!(database.records().await - 1, left);
+    let other = send(attempt("/dropping", "other").set_payload("keep")).await;
+    assert_eq!((other.status.as_u16(), other.replayed()), (201, false));
+    database.discard().await;
+}
+
+/// As hexadecimal digits it is more than the server takes by default.
+const LARGE: usize = 9 << 20;
+
+#[post("/large")]
+#[idempotent(response_limit = "64MiB")]
+async fn large(connection: &mut AsyncMysqlConnection) -> HttpResponse {
+    let insert = diesel::insert_into(marks::table).values(marks::label.eq("large"));
+    assert!(insert.execute(connection).await.is_ok());
+    HttpResponse::Created().body("x".repeat(LARGE))
+}
+
+#[actix_web::test]
+async fn a_record_that_is_larger_than_the_server_takes_cannot_be_stored() {
+    let database = open::database(Backend::Mysql).await;
+    let most = database.number("@@max_allowed_packet").await;
+    assert!(most < 2 * i64::try_from(LARGE).unwrap(), "{most} is no bound here");
+    let app = App::new()
+        .app_data(web::Data::new(builder(&database, 1).await.build().unwrap()))
+        .service(large)
+        .service(dropping);
+    let app = init_service(app).await;
+    let send = async |request: TestRequest| {
+        let response = call_service(&app, request.to_request()).await;
+        Answer::of(response).await
+    };
+    for _ in 0..2 {
+        let answer = send(attempt("/large", "k")).await;
+        assert_eq!(answer.code(), "response-not-storable", "{}", answer.body);
+        assert_eq!(answer.status.as_u16(), 500);
+    }
+    assert_eq!(open::marks(&database, "large").await, 0);
+    assert_eq!(database.records().await, 0);
     let other = send(attempt("/dropping", "other").set_payload("keep")).await;
     assert_eq!((other.status.as_u16(), other.replayed()), (201, false));
     database.discard().await;

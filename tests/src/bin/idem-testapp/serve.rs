@@ -112,7 +112,7 @@ pub(crate) async fn run(url: Url, arguments: &Arguments) -> Result<(), Box<dyn E
                     .configure(handlers::postgres_blocking::routes)
                     .configure(handlers::beside_postgres::routes);
             };
-            serve(url, arguments, Arc::new(pool), routes).await
+            serve(url, arguments, pool.shared(), routes).await
         }
         (Url::Sqlite(_), Style::Blocking) => {
             let pool = threads(&url, arguments, pool::sqlite_customizer());
@@ -124,7 +124,7 @@ pub(crate) async fn run(url: Url, arguments: &Arguments) -> Result<(), Box<dyn E
                     .configure(handlers::sqlite_blocking::routes)
                     .configure(handlers::beside_sqlite::routes);
             };
-            serve(url, arguments, Arc::new(pool), routes).await
+            serve(url, arguments, pool.shared(), routes).await
         }
     }
 }
@@ -249,10 +249,6 @@ impl<C: 'static> ConnectionPool<C> for Shared<C> {
 
     fn dedicate(&self) -> BoxFuture<'_, Result<C, LendError>> {
         self.0.dedicate()
-    }
-
-    fn places(&self) -> Option<usize> {
-        self.0.places()
     }
 }
 
