@@ -84,7 +84,10 @@ async fn large(connection: &mut AsyncMysqlConnection) -> HttpResponse {
 async fn a_record_that_is_larger_than_the_server_takes_cannot_be_stored() {
     let database = open::database(Backend::Mysql).await;
     let most = database.number("@@max_allowed_packet").await;
-    assert!(most < 2 * i64::try_from(LARGE).unwrap(), "{most} is no bound here");
+    assert!(
+        most < 2 * i64::try_from(LARGE).unwrap(),
+        "{most} is no bound here"
+    );
     let app = App::new()
         .app_data(web::Data::new(builder(&database, 1).await.build().unwrap()))
         .service(large)
