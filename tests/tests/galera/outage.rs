@@ -31,7 +31,7 @@ async fn a_node_dies_under_load() {
             .map(|number| tokio::spawn(client(&apps, number, round, Arc::clone(&is_over))))
             .collect();
         until("some operations are done", || async {
-            (stage.database.records().await > 40 * (i64::try_from(round).unwrap() + 1))
+            (stage.database.records().await > 120 * (i64::try_from(round).unwrap() + 1))
                 .then_some(())
         })
         .await;
