@@ -30,6 +30,8 @@ pub(crate) enum Attempt {
     Taken,
     /// Nothing is left, and another run may succeed.
     Again,
+    /// The same, and somebody else may be recording the key.
+    Overtaken,
 }
 
 /// Runs the handler under a claim.
@@ -192,12 +194,16 @@ async fn undo<C: Backend>(operation: &Operation<C>, connection: &mut C) {
 }
 
 fn not_committed<C: Backend>(operation: &Operation<C>, error: &CommitError) -> Attempt {
-    if !matches!(error, CommitError::Taken) {
-        tracing::error!(endpoint = operation.endpoint, error = %Chain(error), "not committed");
+    let (endpoint, why) = (&operation.endpoint, Chain(error));
+    match error {
+        CommitError::Taken => {}
+        CommitError::Overtaken(_) => tracing::info!(endpoint, error = %why, "not committed"),
+        _ => tracing::error!(endpoint, error = %why, "not committed"),
     }
     match error {
         CommitError::Taken => Attempt::Taken,
         CommitError::Contended(_) => Attempt::Again,
+        CommitError::Overtaken(_) => Attempt::Overtaken,
         CommitError::RolledBack(_) => Attempt::Failed(Problem::handler_failed()),
         CommitError::Vanished(_) => Attempt::Failed(Problem::transaction_vanished()),
         CommitError::TooLarge(_) => Attempt::Failed(Problem::response_not_storable()),

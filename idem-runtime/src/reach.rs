@@ -13,6 +13,7 @@ use crate::operation::Chain;
 use crate::pool::Loan;
 use crate::problem::Problem;
 use crate::store::Backend;
+use crate::transaction::is_conflict;
 
 /// What is asked first on a connection has done nothing if it failed. It is asked again at once where
 /// another connection or another moment may help: after a restart of the database a pool is full of
@@ -72,10 +73,7 @@ impl<'a, C: Backend> Reach<'a, C> {
                 Err(error) if self.tries > 0 && may_pass(&error) => {
                     drop(connection);
                     self.tries -= 1;
-                    if matches!(
-                        error,
-                        Error::DatabaseError(DatabaseErrorKind::SerializationFailure, _)
-                    ) {
+                    if is_conflict(&error) {
                         // The others need a moment to end; more of it each time.
                         sleep(PAUSE * (TRIES - self.tries)).await;
                     }
@@ -103,12 +101,10 @@ impl<'a, C: Backend> Reach<'a, C> {
 }
 
 fn may_pass(error: &Error) -> bool {
-    use DatabaseErrorKind::{ClosedConnection, SerializationFailure, UnableToSendCommand};
-    matches!(
+    use DatabaseErrorKind::{ClosedConnection, UnableToSendCommand};
+    let is_closed = matches!(
         error,
-        Error::DatabaseError(
-            ClosedConnection | SerializationFailure | UnableToSendCommand,
-            _
-        )
-    )
+        Error::DatabaseError(ClosedConnection | UnableToSendCommand, _)
+    );
+    is_closed || is_conflict(error)
 }

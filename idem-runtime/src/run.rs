@@ -11,6 +11,7 @@ use crate::attempt::{self, Attempt};
 use crate::body::{self, BodyError};
 use crate::claim::{self, Patience, Settled};
 use crate::idempotency::{Idempotency, Settings};
+use crate::inflight::First;
 use crate::key::{self, IdempotencyKey, KeyError};
 use crate::lease::Resumed;
 use crate::operation::{Keyed, Operation, Refusal};
@@ -204,10 +205,38 @@ where
                 operation.let_others_end(retries).await;
                 continue;
             }
+            Attempt::Overtaken => {
+                let first = ours.give_back();
+                match retries.checked_sub(1) {
+                    Some(left) => retries = left,
+                    None => return overtaken(operation, keyed, first, &mut patience).await,
+                }
+                held = Some(first);
+                operation.let_others_end(retries).await;
+                continue;
+            }
             Attempt::Taken if losses > 0 => losses -= 1,
             Attempt::Taken => return Err(Problem::store_unavailable().into()),
         }
         held = Some(ours.give_back());
+    }
+}
+
+/// The answer where another transaction was faster and the handler may not run again: what somebody has recorded, or that
+/// it is on its way.
+async fn overtaken<C: Backend>(
+    operation: &Operation<C>,
+    keyed: &Keyed,
+    first: First,
+    patience: &mut Patience,
+) -> Result<HttpResponse, Refusal> {
+    loop {
+        if let Some(record) = operation.look(keyed).await? {
+            let record = Arc::new(record);
+            first.recorded(Arc::clone(&record));
+            return Ok(operation.answer_from(keyed, &record)?);
+        }
+        patience.pause(operation, keyed).await?;
     }
 }
 
@@ -223,7 +252,7 @@ where
         let arguments: A = operation.extract(None).await?;
         let mut connection = claim::begin(operation).await?;
         match attempt::unprotected(operation, &mut connection, arguments, handler).await {
-            Attempt::Again => {
+            Attempt::Again | Attempt::Overtaken => {
                 retries = operation.one_less(retries)?;
                 drop(connection);
                 operation.let_others_end(retries).await;

@@ -37,6 +37,21 @@ impl Stage {
         }
     }
 
+    /// On all of these nodes, which are one cluster.
+    pub async fn of_nodes(nodes: &[String], testapp: &str) -> Self {
+        Self {
+            database: Database::of_nodes(nodes).await,
+            style: Style::Asynchronous,
+            testapp: testapp.into(),
+        }
+    }
+
+    /// The application at one of several nodes, running.
+    pub async fn start_at(&self, node: usize) -> App {
+        let url = self.database.url_at(node);
+        self.app().database_url(url).start().await
+    }
+
     /// Which database this is.
     pub fn backend(&self) -> Backend {
         self.database.backend()

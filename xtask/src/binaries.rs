@@ -12,6 +12,8 @@ use crate::test::{AMQP, MYSQL, NATS};
 
 const PGBOUNCER: &str = "IDEM_TEST_PGBOUNCER";
 
+const GALERA: &str = "IDEM_TEST_GALERA_PROVIDER";
+
 const FAKETIME: &str = "faketime/libfaketimeMT.so.1";
 
 const DEBIAN: &str = "/usr/lib/postgresql";
@@ -93,6 +95,30 @@ pub(crate) fn find_or_install_mariadb() -> Outcome<MariaPrograms> {
         })
     };
     find_or_install_package("MariaDB", "mariadb-server", MYSQL, find)
+}
+
+/// What a node of a Galera cluster runs.
+pub(crate) struct GaleraPrograms {
+    pub(crate) maria: MariaPrograms,
+    /// The library that makes a MariaDB one of several.
+    pub(crate) provider: PathBuf,
+}
+
+/// As for [`find_or_install_nats`]. A node that joins has its state by `rsync`.
+pub(crate) fn find_or_install_galera() -> Outcome<GaleraPrograms> {
+    let maria = find_or_install_mariadb()?;
+    let library = || {
+        let named = env::var_os(GALERA).map(PathBuf::from);
+        let debian = PathBuf::from("/usr/lib/galera/libgalera_smm.so");
+        named
+            .into_iter()
+            .chain([debian])
+            .find(|path| path.is_file())
+    };
+    let provider = find_or_install_package("Galera", "galera-4", GALERA, library)?;
+    let rsync = || find_program("rsync", &[], &["/usr/bin"]);
+    find_or_install_package("rsync", "rsync", "PATH", rsync)?;
+    Ok(GaleraPrograms { maria, provider })
 }
 
 /// What is found, before Debian's package is installed or behind that; the variable is how to name something else.

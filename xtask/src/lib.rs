@@ -7,6 +7,7 @@ mod bouncer;
 mod cluster;
 mod deny;
 mod fuzz;
+mod galera;
 mod license;
 mod mariadb;
 mod nats;
@@ -25,6 +26,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 pub use cluster::{Cluster, Purpose};
+pub use galera::{Galera, Reads};
 pub use mariadb::MariaDb;
 pub use nats::Nats;
 pub use rabbit::Rabbit;
@@ -60,6 +62,12 @@ enum Command {
     /// The contract suite through PgBouncer in transaction mode, in front of a private PostgreSQL
     Pgbouncer {
         /// Arguments for `cargo test`; without any, all of the suite that is for PostgreSQL runs
+        #[arg(last = true)]
+        arguments: Vec<String>,
+    },
+    /// Concurrency and crashes on a Galera cluster of three private MariaDB nodes
+    Galera {
+        /// Arguments for the tests, such as a name; without any, the parts of the contract suite run as well
         #[arg(last = true)]
         arguments: Vec<String>,
     },
@@ -103,6 +111,7 @@ pub fn main() -> ExitCode {
         Command::Test { arguments } => test::run(&arguments),
         Command::Bench { arguments } => bench::run(&arguments),
         Command::Pgbouncer { arguments } => bouncer::run(&arguments),
+        Command::Galera { arguments } => galera::run(&arguments),
         Command::Deny => deny::check(),
         Command::Fuzz {
             seconds,

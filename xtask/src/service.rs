@@ -61,6 +61,11 @@ impl Service {
         self.wait()
     }
 
+    /// From its next start on it is not told this.
+    pub(crate) fn without(&mut self, argument: &str) {
+        self.arguments.retain(|told| told != argument);
+    }
+
     /// Returns when it has said that it is ready.
     fn wait(&mut self) -> Outcome {
         let start = Instant::now();
@@ -110,11 +115,21 @@ pub(crate) fn insist<T>(mut start: impl FnMut() -> Outcome<T>) -> Outcome<T> {
 
 /// One that nobody listens on, and that no client is given.
 pub(crate) fn quiet_port() -> Outcome<u16> {
+    Ok(quiet_ports(1)?[0])
+}
+
+/// As many of them, each another one.
+pub(crate) fn quiet_ports(count: usize) -> Outcome<Vec<u16>> {
     // Not the same for everybody who asks at the same time.
     let random = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
     let first = PORTS.start + random % (PORTS.end - PORTS.start);
-    (first..PORTS.end)
+    let ports: Vec<u16> = (first..PORTS.end)
         .chain(PORTS.start..first)
-        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
-        .ok_or_else(|| "no port is free".into())
+        .filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .take(count)
+        .collect();
+    match ports.len() == count {
+        true => Ok(ports),
+        false => Err("no port is free".into()),
+    }
 }

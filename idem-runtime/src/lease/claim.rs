@@ -118,6 +118,7 @@ async fn pend<C: Backend>(
             tracing::error!(endpoint = operation.endpoint, error = %chain, "not claimed");
             match error {
                 CommitError::Contended(_) => return Ok(Tried::RolledBack(first)),
+                CommitError::Overtaken(_) => return Ok(Tried::Taken(first)),
                 CommitError::Unknown(_) if is_ours(operation, held).await? => {}
                 _ => return Err(Problem::store_unavailable()),
             }

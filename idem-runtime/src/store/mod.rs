@@ -199,6 +199,10 @@ pub enum CommitError {
     /// diesel has no kind for, such as a deadlock. Another run may succeed.
     #[error("the transaction met others and was rolled back")]
     Contended(#[source] Error),
+    /// Nothing is left, because another transaction was faster: in a cluster perhaps one of this very key, whose record
+    /// is not to be seen here yet. Another run may succeed.
+    #[error("another transaction was faster, and this one was rolled back")]
+    Overtaken(#[source] Error),
     /// Nothing of the transaction is left.
     #[error("the transaction was rolled back")]
     RolledBack(#[source] Error),
@@ -220,6 +224,7 @@ impl CommitError {
         match self {
             Self::Taken => Error::RollbackTransaction,
             Self::Contended(error)
+            | Self::Overtaken(error)
             | Self::RolledBack(error)
             | Self::Vanished(error)
             | Self::TooLarge(error)

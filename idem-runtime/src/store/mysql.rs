@@ -1,5 +1,4 @@
-//! MySQL and MariaDB: the claim is a pair of named locks, the record is the last row of the transaction
-//! and is sent together with COMMIT.
+//! MySQL and MariaDB: the claim is a pair of named locks, the record is the last row of the transaction.
 //!
 //! The locks are taken before the transaction is opened, and so is the look: under SERIALIZABLE it would
 //! lock the gap that the key is to go into, and unrelated keys would deadlock.
@@ -89,18 +88,16 @@ impl Store for AsyncMysqlConnection {
     }
 
     async fn record(connection: &mut Self, record: NewRecord) -> Result<(), CommitError> {
-        let statements = format!("{}; COMMIT", record_sql(&record));
-        transaction::end_with(connection, &statements).await
+        transaction::end_with(connection, &[&record_sql(&record)]).await
     }
 
     async fn remember(connection: &mut Self, record: NewRecord) -> Result<(), CommitError> {
         let insert = record_sql(&record);
-        let statements = format!("ROLLBACK; START TRANSACTION; {insert}; COMMIT");
-        transaction::end_with(connection, &statements).await
+        transaction::end_with(connection, &["ROLLBACK; START TRANSACTION", &insert]).await
     }
 
     async fn commit(connection: &mut Self) -> Result<(), CommitError> {
-        transaction::end_with(connection, "COMMIT").await
+        transaction::end_with(connection, &[]).await
     }
 
     async fn rollback(connection: &mut Self) -> QueryResult<()> {

@@ -67,12 +67,14 @@ pub(super) fn no_answer() -> Error {
     Error::DatabaseError(DatabaseErrorKind::Unknown, Box::new(message))
 }
 
-/// How a server says that a statement met another transaction (PostgreSQL 40P01; MySQL 1213, 1205; MariaDB 1020).
-const CONFLICTS: [&str; 4] = [
+/// How a server says that a statement met another transaction (PostgreSQL 40P01; MySQL 1213, 1205; MariaDB 1020; some
+/// Galera nodes, in their own words for 1213).
+const CONFLICTS: [&str; 5] = [
     "deadlock detected",
     "Deadlock found when trying to get",
     "Lock wait timeout exceeded",
     "Record has changed since last read",
+    "WSREP detected deadlock/conflict",
 ];
 
 /// Whether a statement was refused because of other transactions, so that another run may succeed.

@@ -19,7 +19,7 @@ use diesel_async::{
 use tokio::time::timeout;
 
 use super::server::{CLEAN_UP, COMMITTING, Failure, OPENING, level};
-use super::{answered, ended, is_open, no_answer, only_ours, opening};
+use super::{answered, ended, is_conflict, is_open, no_answer, only_ours, opening};
 use crate::policy::Isolation;
 use crate::store::CommitError;
 
@@ -56,36 +56,48 @@ pub(crate) async fn prove(connection: &mut AsyncMysqlConnection) -> QueryResult<
 
 const PROVE: &str = "RELEASE SAVEPOINT idem_claim";
 
-/// Proves that the transaction is the one that `begin` opened, and ends it, in one message. The server
-/// stops at the first statement that fails.
+/// Proves that the transaction is the one that `begin` opened, does this in it, and ends it.
+///
+/// Each statement is a message of its own. A node of a Galera cluster rolls a transaction back when another node's was
+/// faster, also between two statements of one message. Then it tells nobody: the next one runs by itself, and a COMMIT
+/// says that it was done (MariaDB 10.11.19).
 ///
 /// A handler that has dropped a query in the middle of it leaves an answer behind, and the driver takes
 /// that for the next one. What the server does is all or nothing all the same; but only an answer that
 /// nothing else can be proves that it was done: [`unlock`] has one.
 pub(crate) async fn end_with(
     connection: &mut AsyncMysqlConnection,
-    statements: &str,
+    statements: &[&str],
 ) -> Result<(), CommitError> {
     if let Err(error) = only_ours(status(connection)) {
         return Err(failed(connection, error).await.judge_message());
     }
-    end(connection, &format!("{PROVE}; {statements}")).await
+    for statement in [PROVE].iter().chain(statements) {
+        if let Err(failure) = send(connection, statement).await {
+            return Err(failure.judge_message());
+        }
+    }
+    end(connection).await
+}
+
+async fn send(connection: &mut AsyncMysqlConnection, statement: &str) -> Result<(), Failure> {
+    match timeout(COMMITTING, connection.batch_execute(statement)).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(failed(connection, error).await),
+        Err(_) => Err(unknown(connection, no_answer())),
+    }
 }
 
 /// The same behind [`prove`].
-pub(crate) async fn end(
-    connection: &mut AsyncMysqlConnection,
-    statements: &str,
-) -> Result<(), CommitError> {
-    let failure = match timeout(COMMITTING, connection.batch_execute(statements)).await {
-        Ok(Ok(())) => match unlock(connection).await {
-            Ok(()) => return Ok(()),
-            Err(error) => unknown(connection, error),
+pub(crate) async fn end(connection: &mut AsyncMysqlConnection) -> Result<(), CommitError> {
+    let ended = match send(connection, "COMMIT").await {
+        Ok(()) => match unlock(connection).await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(unknown(connection, error)),
         },
-        Ok(Err(error)) => failed(connection, error).await,
-        Err(_) => unknown(connection, no_answer()),
+        Err(failure) => Err(failure),
     };
-    Err(failure.judge_message())
+    ended.map_err(Failure::judge_message)
 }
 
 /// Behind the end of a transaction. The number is nobody else's, so that its answer is that of this question.
@@ -162,6 +174,7 @@ impl Failure {
             {
                 CommitError::TooLarge(self.error)
             }
+            error if self.rolled_back && is_conflict(error) => CommitError::Overtaken(self.error),
             _ => self.judge(|error| {
                 matches!(
                     error,

@@ -52,6 +52,8 @@ COMMENT 'One row per message to another system, written by idem-runtime in the t
 -- Whoever queues for an ordering key locks the row of its number until the end of the transaction, so that positions
 -- of one ordering key are in the order of the commits. At most 1,048,576 rows, shared by all ordering keys.
 CREATE TABLE idempotency_outbox_turns (
-    turn integer NOT NULL PRIMARY KEY
+    turn  integer NOT NULL PRIMARY KEY,
+    taken bigint  NOT NULL DEFAULT 0
+        COMMENT 'How often. Nodes of a Galera cluster do not share locks, but let only one of those commit who change a row.'
 ) ENGINE = InnoDB
 COMMENT 'Locks of idempotency_outbox, by the number that an ordering key has. Rows may be deleted at any time.';

@@ -50,6 +50,13 @@ impl Database {
         Self { place }
     }
 
+    /// Of the first of these nodes, of which each application gets the next one.
+    pub async fn of_nodes(nodes: &[String]) -> Self {
+        Self {
+            place: Place::Mysql(mysql::Place::on(&nodes[0], nodes).await),
+        }
+    }
+
     /// Which backend it is of.
     pub fn backend(&self) -> Backend {
         match self.place {
@@ -62,9 +69,17 @@ impl Database {
     /// What `idem-testapp --database-url` takes.
     pub fn url(&self) -> &str {
         match &self.place {
-            Place::Mysql(place) => place.url(),
+            Place::Mysql(place) => place.way(),
             Place::Postgres(place) => place.way(),
             Place::Sqlite(place) => place.url(),
+        }
+    }
+
+    /// The same at this one of several nodes.
+    pub fn url_at(&self, node: usize) -> &str {
+        match &self.place {
+            Place::Mysql(place) => place.at(node),
+            Place::Postgres(_) | Place::Sqlite(_) => panic!("it has no nodes"),
         }
     }
 

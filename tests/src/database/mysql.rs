@@ -1,5 +1,6 @@
 //! A database of one test on MySQL or MariaDB.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, thread};
 
 use diesel::prelude::*;
@@ -9,6 +10,10 @@ use diesel_async::{AsyncConnection, AsyncMysqlConnection, RunQueryDsl, SimpleAsy
 use super::names::{unique_name, with_database};
 
 const SERVER: &str = "IDEM_TEST_MYSQL_URL";
+
+/// URLs of nodes that have what that server has, with commas between: each application gets the next one. The tests
+/// themselves look at the server.
+const WAY: &str = "IDEM_TEST_MYSQL_VIA";
 
 pub(super) const REFUSE_TO_RECORD: &str = "
     CREATE TRIGGER refuse BEFORE INSERT ON idempotency_keys FOR EACH ROW
@@ -23,6 +28,9 @@ pub(super) const REFUSE_TO_FINISH: &str = "
 pub(super) struct Place {
     name: String,
     url: String,
+    /// As the applications reach it, in turn.
+    ways: Vec<String>,
+    next: AtomicUsize,
 }
 
 #[derive(QueryableByName)]
@@ -33,18 +41,35 @@ struct Row {
 
 impl Place {
     pub(super) async fn fresh() -> Self {
-        let name = unique_name();
-        execute(&server(), &format!("CREATE DATABASE {name}")).await;
-        let url = with_database(&server(), &name);
-        Self { name, url }
+        let via = env::var(WAY).unwrap_or_else(|_| server());
+        let nodes: Vec<_> = via.split(',').map(String::from).collect();
+        Self::on(&server(), &nodes).await
     }
 
-    pub(super) fn url(&self) -> &str {
-        &self.url
+    /// Of this server, which the applications reach at these nodes.
+    pub(super) async fn on(server: &str, nodes: &[String]) -> Self {
+        let name = unique_name();
+        execute(server, &format!("CREATE DATABASE {name}")).await;
+        let url = with_database(server, &name);
+        let ways = nodes.iter().map(|node| with_database(node, &name));
+        Self {
+            ways: ways.collect(),
+            name,
+            url,
+            next: AtomicUsize::new(0),
+        }
+    }
+
+    pub(super) fn way(&self) -> &str {
+        self.at(self.next.fetch_add(1, Ordering::Relaxed) % self.ways.len())
+    }
+
+    pub(super) fn at(&self, node: usize) -> &str {
+        &self.ways[node]
     }
 
     pub(super) async fn discard(self) {
-        execute(&server(), &format!("DROP DATABASE {}", self.name)).await;
+        execute(&self.url, &format!("DROP DATABASE {}", self.name)).await;
     }
 
     pub(super) async fn execute(&self, sql: &str) {
@@ -90,8 +115,10 @@ async fn execute(url: &str, sql: &str) {
     connect(url).await.batch_execute(sql).await.expect(sql);
 }
 
-/// In the SQL of the others: `"key"` is a name, and `||` puts texts together.
-const STANDARD: &str = "SET sql_mode = concat(@@sql_mode, ',ANSI_QUOTES,PIPES_AS_CONCAT')";
+/// In the SQL of the others: `"key"` is a name, and `||` puts texts together. What another node of a cluster has
+/// committed is seen.
+const STANDARD: &str = "SET sql_mode = concat(@@sql_mode, ',ANSI_QUOTES,PIPES_AS_CONCAT') \
+     /*M! , SESSION wsrep_sync_wait = 15 */";
 
 async fn connect(url: &str) -> AsyncMysqlConnection {
     let connection = AsyncMysqlConnection::establish(url).await;

@@ -92,7 +92,7 @@ impl Leases for AsyncMysqlConnection {
                 }
                 Ok(false)
             }
-            Ok(_) => transaction::end(connection, "COMMIT").await.map(|()| true),
+            Ok(_) => transaction::end(connection).await.map(|()| true),
             Err(error) => Err(transaction::failed(connection, error).await.judge_message()),
         }
     }

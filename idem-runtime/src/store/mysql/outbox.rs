@@ -80,7 +80,8 @@ async fn requeue(
 }
 
 /// Whoever queues for an ordering key waits here for the end of the transaction that did so before. A lock on a
-/// row ends with its transaction, whoever ends that; a named lock would not.
+/// row ends with its transaction, whoever ends that; a named lock would not. The row changes, so that in a Galera
+/// cluster, whose nodes lock for themselves, only one of those commits who have it at once.
 async fn take_turns(connection: &mut AsyncMysqlConnection, lock: Option<i64>) -> QueryResult<()> {
     let Some(number) = lock else {
         return Ok(());
@@ -88,7 +89,7 @@ async fn take_turns(connection: &mut AsyncMysqlConnection, lock: Option<i64>) ->
     let turn = statement![
         "INSERT INTO idempotency_outbox_turns (turn) VALUES (",
         Piece::Number(number.rem_euclid(TURNS)),
-        ") ON DUPLICATE KEY UPDATE turn = turn",
+        ") ON DUPLICATE KEY UPDATE taken = taken + 1",
     ];
     turn.execute(connection).await.map(drop)
 }
