@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use diesel::SqliteConnection;
 use diesel::connection::{Connection, SimpleConnection};
 use idem_tests::{
-    Backend, Launch, Proxy, Stage, asynchronous, in_both_styles, in_both_styles_on_postgres,
+    Backend, Launch, Proxy, Stage, asynchronous, in_both_styles, in_both_styles_on_servers,
     in_both_styles_on_sqlite,
 };
 use serde_json::json;
@@ -20,7 +20,7 @@ in_both_styles! {
 
 asynchronous! { an_exhausted_deadpool }
 
-in_both_styles_on_postgres! {
+in_both_styles_on_servers! {
     the_store_is_down,
     no_handler_waits_for_a_second_connection,
 }

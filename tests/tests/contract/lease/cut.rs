@@ -1,12 +1,12 @@
 //! The connection to the database dies at every statement of a run in lease mode.
 
-use idem_tests::{App, Cut, Proxy, Request, Response, Stage, on_postgres, until};
+use idem_tests::{App, Cut, Proxy, Request, Response, Stage, on_servers, until};
 use serde_json::json;
 
 use super::{HOLD, STEPS, assert_original, assert_steps_done_once, stepping, with};
 use crate::asking::{ask, assert_replay, marking};
 
-on_postgres! {
+on_servers! {
     cut_at_every_statement_of_a_run_with_steps,
     cut_at_every_statement_of_a_held_run,
 }
