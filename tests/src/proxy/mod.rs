@@ -223,7 +223,9 @@ fn way(database: &Database, address: SocketAddr) -> String {
 pub fn server_of(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").expect("a URL");
     let authority = rest.split(['/', '?']).next().expect("a server");
-    let server = authority.rsplit_once('@').map_or(authority, |(_, server)| server);
+    let server = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, server)| server);
     match (server.contains(':'), scheme) {
         (true, _) => server.into(),
         (false, "mysql") => format!("{server}:3306"),

@@ -15,6 +15,7 @@ mod lease;
 mod logging;
 mod operating;
 mod outbox;
+mod proxy;
 mod prune;
 mod prune_scale;
 mod races;

@@ -131,8 +131,16 @@ async fn no_handler_waits_for_a_second_connection(stage: &Stage) {
     for answer in running {
         assert_eq!(answer.await.unwrap().status, 201);
     }
-    let in_use = "SELECT count(*) FROM pg_stat_activity
-         WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
+    let in_use = match stage.backend() {
+        Backend::Mysql => {
+            "SELECT count(*) FROM information_schema.processlist
+             WHERE db = database() AND id <> connection_id()"
+        }
+        _ => {
+            "SELECT count(*) FROM pg_stat_activity
+             WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+        }
+    };
     assert!(stage.database.number(in_use).await <= 3);
 }
 

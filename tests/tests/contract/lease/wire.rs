@@ -21,7 +21,7 @@ on_servers! {
 async fn round_trips_of_a_run_and_of_its_steps(stage: &Stage) {
     // Of each: a run, a call, a transaction of one INSERT.
     let (run, call, transaction) = match stage.backend() {
-        Backend::Mysql => (99, 99, 99),
+        Backend::Mysql => (8, 1, 6),
         _ => (3, 1, 4),
     };
     let (app, proxy) = stage.start_behind_proxy().await;
@@ -35,9 +35,15 @@ async fn round_trips_of_a_run_and_of_its_steps(stage: &Stage) {
     plain("warm").await;
     steps("warm-steps").await;
     proxy.hold(QUIET);
-    let alone = fewest(stage, &proxy, async |sample| plain(&format!("k{sample}")).await).await;
+    let alone = fewest(stage, &proxy, async |sample| {
+        plain(&format!("k{sample}")).await
+    })
+    .await;
     assert_eq!(alone, run, "{:#?}", proxy.sent());
-    let stepwise = fewest(stage, &proxy, async |sample| steps(&format!("s{sample}")).await).await;
+    let stepwise = fewest(stage, &proxy, async |sample| {
+        steps(&format!("s{sample}")).await
+    })
+    .await;
     let expected = run + 2 * call + transaction;
     assert_eq!(stepwise, expected, "{:#?}", proxy.sent());
 }
