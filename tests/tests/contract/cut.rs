@@ -18,7 +18,6 @@ in_both_styles_on_servers! {
     cut_at_the_commit_is_an_unknown_outcome,
     cut_behind_the_commit_is_committed,
     idle_connections_that_died_are_not_noticed,
-    the_client_goes_while_the_commit_is_not_answered,
     a_statement_that_is_not_answered_in_time_leaves_no_answer_behind,
 }
 
@@ -186,29 +185,6 @@ async fn idle_connections_that_died_are_not_noticed(stage: &Stage) {
     proxy.bring_up();
     assert_runs(&app, "k", "after").await;
     assert_eq!(stage.database.effects("after").await, 1);
-}
-
-/// Nobody is there any more when it comes.
-async fn the_client_goes_while_the_commit_is_not_answered(stage: &Stage) {
-    let (app, proxy) = stage.start_behind_proxy().await;
-    assert_runs(&app, "warm", "warm").await;
-    let request = ask("/account/script", "k", &gated("gate"));
-    let mut connection = app.connect().await;
-    connection.write(&request.encode()).await.unwrap();
-    app.reached("gate", 1).await;
-    proxy.clear();
-    proxy.hold(Duration::from_millis(500));
-    app.open_gate("gate").await;
-    idem_tests::until("COMMIT is sent", || async {
-        let is_sent = proxy.sent().iter().any(|one| one.sql.contains(COMMIT));
-        is_sent.then_some(())
-    })
-    .await;
-    connection.reset().unwrap();
-    let retry = settled(&app, &request).await;
-    assert_eq!((retry.status, retry.is_replay()), (201, true));
-    assert_eq!(stage.database.effects("gate").await, 1);
-    nothing_open(stage).await;
 }
 
 /// The handler is dropped between a statement and what the server says to it. Who asks next on that connection must not

@@ -67,14 +67,14 @@ async fn fewest(proxy: &Proxy, mut run: impl AsyncFnMut(usize)) -> usize {
 /// `BEGIN; work; COMMIT`, as diesel does it.
 enum Bare {
     Mysql(AsyncMysqlConnection),
-    Postgres(AsyncPgConnection),
+    Postgres(Box<AsyncPgConnection>),
 }
 
 impl Bare {
     async fn connect(backend: Backend, url: &str) -> Self {
         match backend {
             Backend::Mysql => Self::Mysql(AsyncMysqlConnection::establish(url).await.unwrap()),
-            _ => Self::Postgres(AsyncPgConnection::establish(url).await.unwrap()),
+            _ => Self::Postgres(Box::new(AsyncPgConnection::establish(url).await.unwrap())),
         }
     }
 
