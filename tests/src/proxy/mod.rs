@@ -1,7 +1,9 @@
-//! A proxy between the application and PostgreSQL: it reads the wire, counts round trips, cuts a connection at a chosen
+//! A proxy between the application and its database server: it reads the wire, counts round trips, cuts a connection at a chosen
 //! statement and can make the server unreachable.
 
-mod message;
+mod mysql;
+mod postgres;
+mod protocol;
 mod pump;
 
 use std::net::SocketAddr;
@@ -12,7 +14,6 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio_postgres::config::Host;
 
 use crate::{Backend, Database};
 
@@ -23,7 +24,7 @@ pub struct Sent {
     pub connection: usize,
     /// Which round trip of that connection. Only exact while [`Proxy::hold`] is on.
     pub round: usize,
-    /// Its text; a simple query may hold several statements.
+    /// Its text; a message may hold several statements.
     pub sql: String,
 }
 
@@ -44,6 +45,7 @@ pub struct Proxy {
 }
 
 struct State {
+    backend: Backend,
     server: String,
     sent: Mutex<Vec<Sent>>,
     rounds: Mutex<Vec<(usize, usize)>>,
@@ -62,12 +64,12 @@ struct Open<'a>(&'a State);
 impl Proxy {
     /// A proxy to the server of this database.
     pub async fn to(database: &Database) -> Self {
-        assert_eq!(database.backend(), Backend::Postgres, "SQLite has no wire");
         let listener = TcpListener::bind(("127.0.0.1", 0))
             .await
             .expect("a free port");
         let address = listener.local_addr().expect("an address");
         let state = Arc::new(State {
+            backend: database.backend(),
             server: server_of(database.url()),
             sent: Mutex::default(),
             rounds: Mutex::default(),
@@ -78,7 +80,7 @@ impl Proxy {
             era: watch::Sender::new(0),
             open: watch::Sender::new(0),
         });
-        let url = with_address(database.url(), address);
+        let url = way(database, address);
         let listener = tokio::spawn(accept(listener, Arc::clone(&state)));
         Self {
             state,
@@ -207,13 +209,27 @@ impl Drop for Open<'_> {
     }
 }
 
+/// The database through the proxy. mysql_async would take a socket instead, where the server tells it of one.
+fn way(database: &Database, address: SocketAddr) -> String {
+    let url = with_address(database.url(), address);
+    match (database.backend(), url.contains('?')) {
+        (Backend::Mysql, false) => format!("{url}?prefer_socket=false"),
+        (Backend::Mysql, true) => format!("{url}&prefer_socket=false"),
+        _ => url,
+    }
+}
+
 /// `HOST:PORT` of the server that a URL names.
 pub fn server_of(url: &str) -> String {
-    let config: tokio_postgres::Config = url.parse().expect("a URL");
-    let port = config.get_ports().first().copied().unwrap_or(5432);
-    match config.get_hosts().first() {
-        Some(Host::Tcp(host)) => format!("{host}:{port}"),
-        other => panic!("the proxy speaks TCP, not {other:?}"),
+    let (scheme, rest) = url.split_once("://").expect("a URL");
+    let authority = rest.split(['/', '?']).next().expect("a server");
+    let server = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, server)| server);
+    match (server.contains(':'), scheme) {
+        (true, _) => server.into(),
+        (false, "mysql") => format!("{server}:3306"),
+        (false, _) => format!("{server}:5432"),
     }
 }
 

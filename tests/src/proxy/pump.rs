@@ -7,21 +7,18 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until};
 
-use super::message::{Framer, Names};
+use super::protocol::{self, Protocol};
 use super::{Cut, State, lock};
 
 struct Pump<'a> {
     state: &'a State,
     number: usize,
-    names: Names,
+    protocol: Box<dyn Protocol>,
     round: usize,
     /// An answer has gone to the client since it sent something.
     is_answered: bool,
     last_sent: Instant,
     held: Vec<u8>,
-    answers: Framer,
-    /// How many ends of answers the server still owes.
-    owed: usize,
 }
 
 /// Until one of the two goes away, or the cut.
@@ -36,15 +33,12 @@ pub(super) async fn run(
     let mut pump = Pump {
         state,
         number,
-        names: Names::default(),
+        protocol: protocol::of(state.backend),
         round: 0,
         is_answered: false,
         last_sent: Instant::now(),
         held: Vec::new(),
-        answers: Framer::of_server(),
-        owed: 0,
     };
-    let mut framer = Framer::of_client();
     let (mut up, mut down) = (vec![0; 1 << 16], vec![0; 1 << 16]);
     loop {
         let quiet = *lock(&state.hold);
@@ -54,26 +48,24 @@ pub(super) async fn run(
             biased;
             count = client.read(&mut up) => {
                 let count = some(count?)?;
-                framer.push(&up[..count]);
+                pump.protocol.asks(&up[..count]);
                 pump.last_sent = Instant::now();
-                while let Some(message) = framer.next() {
-                    pump.owed += usize::from(message.asks_for_the_end());
-                    if message.is_outside_rounds() {
-                        server.write_all(&message.into_frame()).await?;
+                while let Some(asked) = pump.protocol.next() {
+                    if asked.is_outside_rounds {
+                        server.write_all(&asked.frame).await?;
                         continue;
                     }
-                    let sql = pump.names.executed(&message);
-                    let cut = sql.as_deref().and_then(|sql| state.take_cut(sql));
+                    let sql = asked.sql.as_deref();
+                    let cut = sql.and_then(|sql| state.take_cut(sql));
                     if matches!(cut, Some(Cut::Before(_))) {
                         return Ok(());
                     }
-                    pump.note(sql.as_deref());
-                    server.write_all(&message.into_frame()).await?;
+                    pump.note(sql);
+                    server.write_all(&asked.frame).await?;
                     if cut.is_some() {
-                        // With the extended protocol the answer comes after Sync, which is still to be passed on.
-                        while let Some(message) = framer.next() {
-                            pump.owed += usize::from(message.asks_for_the_end());
-                            server.write_all(&message.into_frame()).await?;
+                        // The answer may come only after what is still to be passed on: PostgreSQL's Sync.
+                        while let Some(asked) = pump.protocol.next() {
+                            server.write_all(&asked.frame).await?;
                         }
                         return pump.answered(&mut server).await;
                     }
@@ -83,7 +75,7 @@ pub(super) async fn run(
             count = server.read(&mut down) => {
                 let count = some(count?)?;
                 pump.held.extend(&down[..count]);
-                pump.settle(&down[..count]);
+                pump.protocol.answers(&down[..count]);
                 if quiet.is_none() {
                     pump.release(&mut client).await?;
                 }
@@ -106,20 +98,12 @@ impl Pump<'_> {
         Ok(())
     }
 
-    /// Counts the ends of answers among these bytes of the server.
-    fn settle(&mut self, bytes: &[u8]) {
-        self.answers.push(bytes);
-        while let Some(message) = self.answers.next() {
-            self.owed -= usize::from(message.is_ready_for_query());
-        }
-    }
-
     /// Returns when the server is through with everything it was sent.
     async fn answered(&mut self, server: &mut TcpStream) -> io::Result<()> {
         let mut buffer = vec![0; 1 << 16];
-        while self.owed > 0 {
+        while !self.protocol.is_settled() {
             let count = some(server.read(&mut buffer).await?)?;
-            self.settle(&buffer[..count]);
+            self.protocol.answers(&buffer[..count]);
         }
         Ok(())
     }

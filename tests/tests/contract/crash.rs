@@ -1,11 +1,11 @@
-//! The process dies, or the connection, at every point: no effect without its record, no record without its effect.
+//! The process dies at every point: no effect without its record, no record without its effect.
 
 use std::os::unix::process::ExitStatusExt;
 
-use idem_tests::{App, Backend, Cut, Response, Stage, in_both_styles, in_both_styles_on_postgres};
+use idem_tests::{App, Backend, Stage, in_both_styles};
 use serde_json::{Value, json};
 
-use crate::asking::{ask, assert_replay, assert_runs, marking, nothing_open, settled};
+use crate::asking::{ask, assert_replay, marking, nothing_open, settled};
 
 const SIGKILL: i32 = 9;
 const FAR_TOO_MANY: u32 = 100;
@@ -17,12 +17,6 @@ in_both_styles! {
     the_process_exits_in_the_handler,
     the_record_cannot_be_written,
     the_commit_fails,
-}
-
-in_both_styles_on_postgres! {
-    cut_at_every_statement,
-    cut_at_the_commit_is_an_unknown_outcome,
-    idle_connections_that_died_are_not_noticed,
 }
 
 async fn killed_at_every_boundary(stage: &Stage) {
@@ -192,84 +186,4 @@ async fn the_commit_fails(stage: &Stage) {
     let retry = app.send(&request).await;
     assert_eq!((retry.status, retry.is_replay()), (201, false));
     assert_eq!(stage.database.effects("deferred").await, 1);
-}
-
-async fn cut_at_every_statement(stage: &Stage) {
-    let (app, proxy) = stage.start_behind_proxy().await;
-    assert_runs(&app, "warm", "warm").await;
-    proxy.clear();
-    assert_runs(&app, "warm2", "warm").await;
-    let statements: Vec<_> = proxy.sent().into_iter().map(|sent| sent.sql).collect();
-    assert!(statements.len() >= 4, "{statements:?}");
-    for (number, sql) in statements.into_iter().enumerate() {
-        // The record's values differ from request to request; its first words do not.
-        let text: String = sql.chars().take(40).collect();
-        for cut in [Cut::Before(text.clone()), Cut::After(text.clone())] {
-            let label = format!("cut{number}{}", matches!(cut, Cut::After(_)));
-            let request = ask("/account/script", &label, &marking(&label));
-            proxy.cut(cut.clone());
-            let answer = app.send(&request).await;
-            assert!(!proxy.is_cut_pending(), "nothing like {text} was sent");
-            // 409: the server has not noticed yet that the attempt on the cut connection is over.
-            let is_honest = matches!(answer.status, 201 | 409 | 500 | 503);
-            assert!(is_honest, "{cut:?}: {answer:?}");
-            let retry = settled(&app, &request).await;
-            assert_eq!(retry.status, 201, "{cut:?}: {}", retry.text());
-            assert_eq!(stage.database.effects(&label).await, 1, "{cut:?}");
-        }
-    }
-}
-
-async fn cut_at_the_commit_is_an_unknown_outcome(stage: &Stage) {
-    let (app, proxy) = stage.start_behind_proxy().await;
-    proxy.cut(Cut::After("COMMIT".into()));
-    let (unknown, retry) = ask_through_cut(&app, "committed").await;
-    assert_unknown(&unknown);
-    assert!(retry.is_replay(), "it was committed");
-    proxy.cut(Cut::Before("COMMIT".into()));
-    let (unknown, retry) = ask_through_cut(&app, "lost").await;
-    assert_unknown(&unknown);
-    assert!(!retry.is_replay(), "it was not committed");
-    for label in ["committed", "lost"] {
-        assert_eq!(stage.database.effects(label).await, 1);
-    }
-}
-
-async fn ask_through_cut(app: &App, label: &str) -> (Response, Response) {
-    let request = ask("/account/script", label, &marking(label));
-    let unknown = app.send(&request).await;
-    (unknown, settled(app, &request).await)
-}
-
-#[track_caller]
-fn assert_unknown(answer: &Response) {
-    answer.assert_problem(503, "idempotency-store-unavailable", true);
-    assert!(answer.header("Retry-After").is_some());
-}
-
-/// After a restart of the server a pool is full of connections that are dead.
-async fn idle_connections_that_died_are_not_noticed(stage: &Stage) {
-    let proxy = idem_tests::Proxy::to(&stage.database).await;
-    let app = stage.app().pool(3).database_url(proxy.url()).start().await;
-    let running: Vec<_> = (0..3)
-        .map(|index| {
-            app.send_in_background(&ask("/account/script", &format!("warm{index}"), &gated()))
-        })
-        .collect();
-    app.reached("warm", 3).await;
-    app.open_gate("warm").await;
-    for answer in running {
-        assert_eq!(answer.await.unwrap().status, 201);
-    }
-    proxy.take_down().await;
-    proxy.bring_up();
-    let answer = app
-        .send(&ask("/account/script", "k", &marking("after")))
-        .await;
-    assert_eq!(answer.status, 201, "{}", answer.text());
-    assert_eq!(stage.database.effects("after").await, 1);
-}
-
-fn gated() -> Value {
-    crate::asking::gated("warm")
 }

@@ -1,6 +1,6 @@
 //! What is a key, and which keys are the same.
 
-use idem_tests::{Proxy, Request, Stage, in_both_styles, in_both_styles_on_postgres};
+use idem_tests::{Proxy, Request, Stage, in_both_styles, in_both_styles_on_servers};
 use serde_json::json;
 
 use crate::asking::{ask, assert_replay, marking};
@@ -16,7 +16,7 @@ in_both_styles! {
     refusals_do_not_repeat_the_key,
 }
 
-in_both_styles_on_postgres! { checked_before_the_database }
+in_both_styles_on_servers! { checked_before_the_database }
 
 /// The script with this value on the key's line.
 fn with(value: impl AsRef<[u8]>, label: &str) -> Request {

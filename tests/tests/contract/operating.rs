@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use diesel::SqliteConnection;
 use diesel::connection::{Connection, SimpleConnection};
 use idem_tests::{
-    Backend, Launch, Proxy, Stage, asynchronous, in_both_styles, in_both_styles_on_postgres,
+    Backend, Launch, Proxy, Stage, asynchronous, in_both_styles, in_both_styles_on_servers,
     in_both_styles_on_sqlite,
 };
 use serde_json::json;
@@ -20,7 +20,7 @@ in_both_styles! {
 
 asynchronous! { an_exhausted_deadpool }
 
-in_both_styles_on_postgres! {
+in_both_styles_on_servers! {
     the_store_is_down,
     no_handler_waits_for_a_second_connection,
 }
@@ -131,8 +131,16 @@ async fn no_handler_waits_for_a_second_connection(stage: &Stage) {
     for answer in running {
         assert_eq!(answer.await.unwrap().status, 201);
     }
-    let in_use = "SELECT count(*) FROM pg_stat_activity
-         WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
+    let in_use = match stage.backend() {
+        Backend::Mysql => {
+            "SELECT count(*) FROM information_schema.processlist
+             WHERE db = database() AND id <> connection_id()"
+        }
+        _ => {
+            "SELECT count(*) FROM pg_stat_activity
+             WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+        }
+    };
     assert!(stage.database.number(in_use).await <= 3);
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use idem_tests::{
     App, Backend, Response, Stage, all_at_once, asynchronous, in_both_styles,
-    in_both_styles_on_postgres, send, until,
+    in_both_styles_on_servers, send, until,
 };
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ in_both_styles! {
 
 asynchronous! { pool_of_one_never_hangs_with_deadpool }
 
-in_both_styles_on_postgres! { a_replay_in_progress_is_nothing_in_flight }
+in_both_styles_on_servers! { a_replay_in_progress_is_nothing_in_flight }
 
 async fn pool_of_one_never_hangs(stage: &Stage) {
     crowd(stage.app().pool(1).start().await).await;

@@ -1,12 +1,13 @@
 //! The connection to the database dies at every statement of a run in lease mode.
 
-use idem_tests::{App, Cut, Proxy, Request, Response, Stage, on_postgres, until};
+use idem_tests::{App, Cut, Proxy, Request, Response, Stage, on_servers, until};
 use serde_json::json;
 
 use super::{HOLD, STEPS, assert_original, assert_steps_done_once, stepping, with};
 use crate::asking::{ask, assert_replay, marking};
+use crate::cut;
 
-on_postgres! {
+on_servers! {
     cut_at_every_statement_of_a_run_with_steps,
     cut_at_every_statement_of_a_held_run,
 }
@@ -17,7 +18,7 @@ const HONEST: [u16; 6] = [201, 409, 500, 502, 503, 504];
 async fn cut_at_every_statement_of_a_run_with_steps(stage: &Stage) {
     let (app, proxy) = stage.start_behind_proxy().await;
     let run = |label: &str| ask(STEPS, label, &stepping(label));
-    let cuts = cuts(&app, &proxy, run).await;
+    let cuts = cuts_of(&app, &proxy, run).await;
     let (all, mut met) = (cuts.len(), 0);
     for (label, cut) in cuts {
         let request = run(&label);
@@ -30,7 +31,7 @@ async fn cut_at_every_statement_of_a_run_with_steps(stage: &Stage) {
         assert_replay_of_done(&app, &request, &retry).await;
         assert_steps_done_once(&app, &label).await;
     }
-    assert_most(met, all);
+    cut::assert_most(met, all);
 }
 
 async fn cut_at_every_statement_of_a_held_run(stage: &Stage) {
@@ -39,7 +40,7 @@ async fn cut_at_every_statement_of_a_held_run(stage: &Stage) {
         let script = with(&marking(label), &json!({ "call": true }));
         ask(HOLD, label, &script)
     };
-    let cuts = cuts(&app, &proxy, run).await;
+    let cuts = cuts_of(&app, &proxy, run).await;
     let (all, mut met) = (cuts.len(), 0);
     for (label, cut) in cuts {
         let request = run(&label);
@@ -61,38 +62,17 @@ async fn cut_at_every_statement_of_a_held_run(stage: &Stage) {
         let is_once = effects.committed <= 1 && called <= 1 && effects.entered <= 1;
         assert!(is_once, "{cut:?}: {effects:?}");
     }
-    assert_most(met, all);
-}
-
-/// A heartbeat's statement is one that need not come.
-#[track_caller]
-fn assert_most(met: usize, all: usize) {
-    assert!(met + 2 >= all, "{met} of {all} cuts were met");
+    cut::assert_most(met, all);
 }
 
 /// In front of and behind each statement that a warm run sends, each with a label of its own.
-async fn cuts(app: &App, proxy: &Proxy, run: impl Fn(&str) -> Request) -> Vec<(String, Cut)> {
+async fn cuts_of(app: &App, proxy: &Proxy, run: impl Fn(&str) -> Request) -> Vec<(String, Cut)> {
     assert_original(&app.send(&run("warm")).await);
     proxy.clear();
     assert_original(&app.send(&run("warm2")).await);
-    let mut texts: Vec<String> = Vec::new();
-    for sent in proxy.sent() {
-        // The values differ from request to request; the first words do not.
-        let text: String = sent.sql.chars().take(40).collect();
-        if !texts.contains(&text) {
-            texts.push(text);
-        }
-    }
-    assert!(texts.len() >= 3, "{texts:?}");
-    let numbered = texts.into_iter().enumerate();
-    numbered
-        .flat_map(|(number, text)| {
-            [
-                (format!("before{number}"), Cut::Before(text.clone())),
-                (format!("after{number}"), Cut::After(text)),
-            ]
-        })
-        .collect()
+    let cuts = cut::cuts(proxy);
+    assert!(cuts.len() >= 6, "{cuts:?}");
+    cuts
 }
 
 /// Asks until it is done.

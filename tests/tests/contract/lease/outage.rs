@@ -1,12 +1,12 @@
 //! The store goes away while a handler calls the outside world.
 
-use idem_tests::{App, Proxy, Response, Stage, on_postgres, until};
+use idem_tests::{App, Proxy, Response, Stage, on_servers, until};
 use serde_json::json;
 
 use super::{HOLD, RERUN, STEPS, assert_original, assert_unresolved, stepping_gated, with};
 use crate::asking::{ask, assert_replay, gated, marking, settled};
 
-on_postgres! {
+on_servers! {
     away_for_a_moment,
     away_for_longer_than_the_lease,
     away_when_the_handler_ends,

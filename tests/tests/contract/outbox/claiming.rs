@@ -1,9 +1,10 @@
 //! How much a relay takes at once, and what becomes of what it has taken without knowing.
 
-use idem_tests::{Backend, Cut, Proxy, Stage, on_all, on_postgres, until};
+use idem_tests::{Backend, Cut, Proxy, Stage, on_all, on_postgres, on_servers, until};
 use serde_json::{Value, json};
 
 use super::{Letters, message, ordered, payloads, queue, under, with};
+use crate::words::words;
 
 /// Longer than any test waits.
 const LONG: (&str, u32) = ("--relay-claim-ms", 60_000);
@@ -12,11 +13,14 @@ on_all! {
     headers_have_room_in_memory_as_payloads_have,
 }
 
+on_servers! {
+    what_was_taken_without_an_answer_is_given_back,
+    what_cannot_be_given_back_holds_nobody_up,
+}
+
 on_postgres! {
     a_batch_that_comes_too_late_becomes_smaller,
-    what_was_taken_without_an_answer_is_given_back,
     a_batch_that_is_not_answered_in_time_becomes_smaller,
-    what_cannot_be_given_back_holds_nobody_up,
 }
 
 /// Some in an order, some in none.
@@ -67,7 +71,7 @@ async fn what_was_taken_without_an_answer_is_given_back(stage: &Stage) {
     let app = stage.start().await;
     queue(&app, "k", &messages(6)).await;
     let proxy = Proxy::to(&stage.database).await;
-    proxy.cut(Cut::After("SET owner".into()));
+    proxy.cut(Cut::After(words(stage.backend()).taken.into()));
     let relay = with(letters.relay(stage), &[LONG]).database_url(proxy.url());
     let _relay = relay.start().await;
     let arrived = letters.arrived(stage, 6).await;
@@ -84,14 +88,22 @@ async fn what_cannot_be_given_back_holds_nobody_up(stage: &Stage) {
     let letters = Letters::new();
     let app = stage.start().await;
     queue(&app, "k", &messages(6)).await;
-    let slow = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql
-         AS $$ BEGIN PERFORM pg_sleep(100); RETURN NEW; END $$;
-         CREATE TRIGGER slow BEFORE UPDATE ON idempotency_outbox FOR EACH ROW
-         WHEN (OLD.owner IS NOT NULL AND NEW.owner IS NULL AND NEW.sent_at IS NULL)
-         EXECUTE FUNCTION slow()";
-    stage.database.execute(slow).await;
+    let given_back = "OLD.owner IS NOT NULL AND NEW.owner IS NULL AND NEW.sent_at IS NULL";
+    let slow = match stage.backend() {
+        Backend::Mysql => format!(
+            "CREATE TRIGGER slow BEFORE UPDATE ON idempotency_outbox FOR EACH ROW
+             IF {given_back} THEN DO sleep(100); END IF"
+        ),
+        _ => format!(
+            "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql
+             AS $$ BEGIN PERFORM pg_sleep(100); RETURN NEW; END $$;
+             CREATE TRIGGER slow BEFORE UPDATE ON idempotency_outbox FOR EACH ROW
+             WHEN ({given_back}) EXECUTE FUNCTION slow()"
+        ),
+    };
+    stage.database.execute(&slow).await;
     let proxy = Proxy::to(&stage.database).await;
-    proxy.cut(Cut::After("SET owner".into()));
+    proxy.cut(Cut::After(words(stage.backend()).taken.into()));
     let relay = with(letters.relay(stage), &[LONG]).database_url(proxy.url());
     let _relay = relay.start().await;
     until("it has been cut", || async {

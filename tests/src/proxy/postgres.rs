@@ -1,16 +1,26 @@
-//! Messages of PostgreSQL's protocol 3.0: framing, and of the client's the few that carry or name SQL. No I/O.
+//! PostgreSQL's protocol 3.0: framing, and of the client's messages the few that carry or name SQL. No I/O.
 
 use std::collections::HashMap;
 
+use super::protocol::{Asked, Protocol, text};
+
+pub(super) struct Postgres {
+    asked: Framer,
+    answered: Framer,
+    names: Names,
+    /// How many ends of answers the server still owes.
+    owed: usize,
+}
+
 /// A message of either side, still framed.
-pub(super) struct Message {
+struct Message {
     kind: u8,
     frame: Vec<u8>,
 }
 
 /// Splits a byte stream into messages.
 #[derive(Default)]
-pub(super) struct Framer {
+struct Framer {
     buffer: Vec<u8>,
     /// The client's first message has no type byte.
     starts_untyped: bool,
@@ -18,28 +28,54 @@ pub(super) struct Framer {
 
 /// The statements that a client has prepared, and the portals it has bound to them.
 #[derive(Default)]
-pub(super) struct Names {
+struct Names {
     statements: HashMap<Vec<u8>, String>,
     portals: HashMap<Vec<u8>, String>,
 }
 
-impl Framer {
-    pub(super) fn of_client() -> Self {
+impl Default for Postgres {
+    fn default() -> Self {
         Self {
-            starts_untyped: true,
-            ..Self::default()
+            asked: Framer {
+                starts_untyped: true,
+                ..Framer::default()
+            },
+            answered: Framer::default(),
+            names: Names::default(),
+            owed: 0,
+        }
+    }
+}
+
+impl Protocol for Postgres {
+    fn asks(&mut self, bytes: &[u8]) {
+        self.asked.buffer.extend(bytes);
+    }
+
+    fn next(&mut self) -> Option<Asked> {
+        let message = self.asked.next()?;
+        self.owed += usize::from(message.asks_for_the_end());
+        Some(Asked {
+            sql: self.names.executed(&message),
+            is_outside_rounds: message.is_outside_rounds(),
+            frame: message.frame,
+        })
+    }
+
+    fn answers(&mut self, bytes: &[u8]) {
+        self.answered.buffer.extend(bytes);
+        while let Some(message) = self.answered.next() {
+            self.owed -= usize::from(message.is_ready_for_query());
         }
     }
 
-    pub(super) fn of_server() -> Self {
-        Self::default()
+    fn is_settled(&self) -> bool {
+        self.owed == 0
     }
+}
 
-    pub(super) fn push(&mut self, bytes: &[u8]) {
-        self.buffer.extend(bytes);
-    }
-
-    pub(super) fn next(&mut self) -> Option<Message> {
+impl Framer {
+    fn next(&mut self) -> Option<Message> {
         let kind_size = usize::from(!self.starts_untyped);
         let length = self.buffer.get(kind_size..kind_size + 4)?;
         let length = u32::from_be_bytes(length.try_into().expect("four bytes"));
@@ -61,22 +97,18 @@ impl Framer {
 }
 
 impl Message {
-    pub(super) fn into_frame(self) -> Vec<u8> {
-        self.frame
-    }
-
-    pub(super) fn is_ready_for_query(&self) -> bool {
+    fn is_ready_for_query(&self) -> bool {
         self.kind == b'Z'
     }
 
-    /// Whether the client waits for nothing after this: good-bye, or the first message.
-    pub(super) fn is_outside_rounds(&self) -> bool {
+    /// Good-bye, or the first message.
+    fn is_outside_rounds(&self) -> bool {
         matches!(self.kind, 0 | b'X')
     }
 
     /// Whether the server answers it with a message that [is ready for query](Self::is_ready_for_query): the first
     /// message, a simple query, Sync.
-    pub(super) fn asks_for_the_end(&self) -> bool {
+    fn asks_for_the_end(&self) -> bool {
         matches!(self.kind, 0 | b'Q' | b'S')
     }
 
@@ -87,7 +119,7 @@ impl Message {
 
 impl Names {
     /// The SQL that this message makes the server run, if it does.
-    pub(super) fn executed(&mut self, message: &Message) -> Option<String> {
+    fn executed(&mut self, message: &Message) -> Option<String> {
         match message.kind {
             b'Q' => Some(text(strings(message.body()).next()?)),
             b'P' => {
@@ -112,8 +144,4 @@ impl Names {
 /// Zero-terminated strings at the start of a body.
 fn strings(body: &[u8]) -> impl Iterator<Item = &[u8]> {
     body.split(|byte| *byte == 0)
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
