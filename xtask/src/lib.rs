@@ -6,8 +6,10 @@ mod binaries;
 mod bouncer;
 mod cluster;
 mod deny;
+mod features;
 mod fuzz;
 mod license;
+mod lint;
 mod mariadb;
 mod nats;
 mod packages;
@@ -63,6 +65,8 @@ enum Command {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
+    /// Clippy and the docs, warnings denied, with every feature that can be built here
+    Lint,
     /// Licences, sources, bans and advisories of what is built in: by cargo-deny, as far as it is there
     Deny,
     /// Each fuzz target for a while; needs nightly and cargo-fuzz
@@ -103,6 +107,7 @@ pub fn main() -> ExitCode {
         Command::Test { arguments } => test::run(&arguments),
         Command::Bench { arguments } => bench::run(&arguments),
         Command::Pgbouncer { arguments } => bouncer::run(&arguments),
+        Command::Lint => lint::check(),
         Command::Deny => deny::check(),
         Command::Fuzz {
             seconds,

@@ -319,6 +319,8 @@ macro_rules! stamp {
     };
 }
 
+#[cfg(feature = "mysql-blocking")]
+stamp!(mysql Mysql diesel::MysqlConnection, pool::mysql_customizer());
 stamp!(postgres Postgres PgConnection, pool::postgres_customizer());
 stamp!(sqlite Sqlite SqliteConnection, pool::sqlite_customizer());
 
@@ -413,6 +415,16 @@ async fn a_transaction_that_the_handler_has_ended_is_never_retried_on_postgres()
     let database = open::database(Backend::Postgres).await;
     let requests = ["201", "409"].map(|status| attempt("/ended", status).set_payload(status));
     let answers = postgres::send(postgres::pool(&database, 1), requests.into()).await;
+    assert_eq!(marks(&database, "ended").await, 2);
+    a_transaction_that_the_handler_has_ended_is_never_retried(database, answers).await;
+}
+
+#[cfg(feature = "mysql-blocking")]
+#[actix_web::test]
+async fn a_transaction_that_the_handler_has_ended_is_never_retried_on_mysql() {
+    let database = open::database(Backend::Mysql).await;
+    let requests = ["201", "409"].map(|status| attempt("/ended", status).set_payload(status));
+    let answers = mysql::send(mysql::pool(&database, 1), requests.into()).await;
     assert_eq!(marks(&database, "ended").await, 2);
     a_transaction_that_the_handler_has_ended_is_never_retried(database, answers).await;
 }
