@@ -76,7 +76,9 @@ fn has_mysql_client() -> bool {
     let is_named = env::var_os("MYSQLCLIENT_LIB_DIR").is_some_and(|path| !path.is_empty());
     is_named
         || ["mysqlclient", "libmariadb"].iter().any(|library| {
-            let found = Command::new("pkg-config").args(["--exists", library]).status();
+            let found = Command::new("pkg-config")
+                .args(["--exists", library])
+                .status();
             found.is_ok_and(|status| status.success())
         })
 }

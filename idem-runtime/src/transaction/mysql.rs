@@ -14,7 +14,7 @@ use diesel::connection::TransactionManagerStatus;
 use diesel::mysql::Mysql;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::result::{DatabaseErrorKind, Error};
-use diesel::sql_types::{BigInt, Nullable};
+use diesel::sql_types::{BigInt, Nullable, Text};
 use diesel_async::{
     AnsiTransactionManager, AsyncMysqlConnection, MysqlCancelToken, RunQueryDsl,
     SimpleAsyncConnection, TransactionManager,
@@ -95,7 +95,7 @@ pub(crate) async fn end(
     Err(failure.judge_message())
 }
 
-/// Behind the end of a transaction. The number is nobody else's, so that its answer is that of this question.
+/// Behind the end of a transaction. The word is nobody else's, so that its answer is that of this question.
 pub(crate) async fn unlock(connection: &mut AsyncMysqlConnection) -> QueryResult<()> {
     let unlock = Unlock::anew();
     let answer = unlock.clone().get_result(connection);
@@ -104,17 +104,17 @@ pub(crate) async fn unlock(connection: &mut AsyncMysqlConnection) -> QueryResult
     Ok(())
 }
 
-/// Gives a number back, and says how many locks there were.
+/// Gives a word back, and says how many locks there were. (A number would not do: how wide it is to be read is
+/// settled when this is prepared, before there is one.)
 #[derive(Clone, QueryId)]
-struct Unlock(i64);
+struct Unlock(String);
 
 impl Unlock {
     fn anew() -> Self {
-        let (number, _) = uuid::Uuid::new_v4().as_u64_pair();
-        Self(number.cast_signed())
+        Self(uuid::Uuid::new_v4().to_string())
     }
 
-    fn judge(&self, (answer, _): (i64, Option<i64>)) -> QueryResult<()> {
+    fn judge(&self, (answer, _): (String, Option<i64>)) -> QueryResult<()> {
         if answer == self.0 {
             return Ok(());
         }
@@ -127,14 +127,14 @@ impl Unlock {
 }
 
 impl Query for Unlock {
-    type SqlType = (BigInt, Nullable<BigInt>);
+    type SqlType = (Text, Nullable<BigInt>);
 }
 
 impl QueryFragment<Mysql> for Unlock {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Mysql>) -> QueryResult<()> {
         out.push_sql("SELECT CAST(");
-        out.push_bind_param::<BigInt, _>(&self.0)?;
-        out.push_sql(" AS signed), RELEASE_ALL_LOCKS()");
+        out.push_bind_param::<Text, _>(&self.0)?;
+        out.push_sql(" AS char), RELEASE_ALL_LOCKS()");
         Ok(())
     }
 }

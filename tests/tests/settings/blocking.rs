@@ -61,7 +61,7 @@ impl From<StepError> for Failed {
 
 macro_rules! stamp {
     ($name:ident $backend:ident $connection:ty, $customizer:expr) => {
-        mod $name {
+        pub(crate) mod $name {
             use super::*;
 
             #[post("/asked")]
@@ -141,7 +141,7 @@ macro_rules! stamp {
                 Ok(HttpResponse::Created().finish())
             }
 
-            pub(super) fn pool(
+            pub(crate) fn pool(
                 database: &Database,
                 size: u32,
             ) -> Pool<ConnectionManager<$connection>> {
@@ -153,7 +153,7 @@ macro_rules! stamp {
                     .unwrap()
             }
 
-            pub(super) async fn send(
+            pub(crate) async fn send(
                 pool: Pool<ConnectionManager<$connection>>,
                 requests: Vec<TestRequest>,
             ) -> Vec<Answer> {
