@@ -50,6 +50,7 @@ impl Hop for SyncConnectionWrapper<SqliteConnection> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl BlockingBackend for SqliteConnection {}
 
 impl Phases for SqliteConnection {

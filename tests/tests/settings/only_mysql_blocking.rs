@@ -1,8 +1,7 @@
 //! What can only happen to a handler on diesel's own `MysqlConnection`: named locks are the session's, and diesel sees
 //! neither that a transaction has ended nor that a connection is dead.
 
-use std::sync::{Arc, Barrier};
-use std::thread;
+use std::sync::Barrier;
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
@@ -15,10 +14,11 @@ use diesel::sql_types::BigInt;
 use diesel::{MysqlConnection, sql_query};
 use idem_runtime::pool::{self, ConnectionPool};
 use idem_runtime::{Blocking, Idempotency, idempotent, unresolved};
-use idem_tests::{Backend, Database, until};
+use idem_tests::{Backend, until};
 
 use crate::blocking::mysql::{pool, send};
 use crate::handlers::AppError;
+use crate::only_mysql::{assert_never_retried, rival};
 use crate::open::{self, Answer, attempt, identified, marks};
 
 #[derive(QueryableByName)]
@@ -91,12 +91,12 @@ async fn a_connection_on_which_a_question_failed_is_closed() {
     database
         .execute(&format!("KILL {}", session.unwrap()))
         .await;
-    assert!(unresolved(&mut *lent, 1).await.is_err());
+    assert!(unresolved(&mut **lent, 1).await.is_err());
     drop(lent);
     let mut lent = ConnectionPool::<Blocking<MysqlConnection>>::lend(&pool)
         .await
         .unwrap();
-    assert!(unresolved(&mut *lent, 1).await.unwrap().is_empty());
+    assert!(unresolved(&mut **lent, 1).await.unwrap().is_empty());
     drop((lent, pool));
     database.discard().await;
 }
@@ -105,11 +105,11 @@ async fn a_connection_on_which_a_question_failed_is_closed() {
 #[post("/deadlocked")]
 #[idempotent]
 fn deadlocked(
-    other: web::Data<Other>,
+    meeting: web::Data<Barrier>,
     connection: &mut MysqlConnection,
 ) -> Result<HttpResponse, AppError> {
     connection.batch_execute("UPDATE rivals SET n = n + 1 WHERE id = 1")?;
-    other.0.wait();
+    meeting.wait();
     let inner = connection.transaction(|connection| {
         connection.batch_execute("UPDATE rivals SET n = n + 1 WHERE id = 2")
     });
@@ -118,49 +118,19 @@ fn deadlocked(
     Ok(HttpResponse::Created().finish())
 }
 
-struct Other(Arc<Barrier>);
-
-/// The one with less to undo is the one that is rolled back.
-fn rival(database: &Database) -> (Other, thread::JoinHandle<()>) {
-    let barrier = Arc::new(Barrier::new(2));
-    let (other, url) = (Other(Arc::clone(&barrier)), open::address(database));
-    let rival = thread::spawn(move || {
-        let mut connection = MysqlConnection::establish(&url).unwrap();
-        let heavy = "BEGIN; UPDATE rivals SET n = n + 1 WHERE id >= 2";
-        connection.batch_execute(heavy).unwrap();
-        barrier.wait();
-        let meet = "UPDATE rivals SET n = n + 1 WHERE id = 1; ROLLBACK";
-        connection.batch_execute(meet).unwrap();
-    });
-    (other, rival)
-}
-
 /// What it writes behind the deadlock commits by itself, so that nobody may be told to send it again.
 #[actix_web::test]
 async fn a_deadlock_that_the_handler_swallows_is_never_retried() {
     let database = open::database(Backend::Mysql).await;
-    let rivals = "CREATE TABLE rivals (id int PRIMARY KEY, n int NOT NULL);
-         INSERT INTO rivals SELECT seq, 0 FROM seq_1_to_100";
-    for statement in rivals.split(';') {
-        database.execute(statement).await;
-    }
-    let (other, rival) = rival(&database);
+    let (meeting, rival) = rival(&database).await;
     let protection = identified(Idempotency::builder(pool(&database, 1)));
     let app = App::new()
         .app_data(web::Data::new(protection.build().unwrap()))
-        .app_data(web::Data::new(other))
+        .app_data(meeting)
         .service(deadlocked);
     let app = init_service(app).await;
     let response = call_service(&app, attempt("/deadlocked", "k").to_request()).await;
-    let answer = Answer::of(response).await;
-    assert_eq!(answer.status, StatusCode::INTERNAL_SERVER_ERROR);
-    assert!(
-        answer.body.contains("\"retryable\":false"),
-        "{}",
-        answer.body
-    );
-    assert_eq!(database.records().await, 0);
-    assert_eq!(marks(&database, "behind").await, 1);
+    assert_never_retried(&database, Answer::of(response).await).await;
     rival.join().unwrap();
     drop(app);
     database.discard().await;
@@ -176,7 +146,7 @@ async fn a_claim_that_gets_no_answer_leaves_no_lock() {
         .batch_execute("LOCK TABLES idempotency_keys WRITE")
         .unwrap();
     let first = pool(&database, 1);
-    let asked = send(first, vec![attempt("/asked", "k")]);
+    let asked = send(first.clone(), vec![attempt("/asked", "k")]);
     let answers = tokio::time::timeout(Duration::from_secs(30), asked).await;
     assert_eq!(answers.unwrap()[0].code(), "idempotency-store-unavailable");
     blocker.batch_execute("UNLOCK TABLES").unwrap();
@@ -189,6 +159,6 @@ async fn a_claim_that_gets_no_answer_leaves_no_lock() {
     })
     .await;
     assert_eq!(marks(&database, "asked").await, 1);
-    drop(blocker);
+    drop((blocker, first));
     database.discard().await;
 }

@@ -24,6 +24,7 @@ impl RunQueryDsl<MysqlConnection> for Lock {}
 impl RunQueryDsl<MysqlConnection> for Look {}
 impl RunQueryDsl<MysqlConnection> for DeleteExpired {}
 
+#[diagnostic::do_not_recommend]
 impl BlockingBackend for MysqlConnection {}
 
 /// As the others answer; see [`asked`].

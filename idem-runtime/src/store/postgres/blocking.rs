@@ -32,6 +32,7 @@ impl RunQueryDsl<PgConnection> for PruneSince {}
 impl RunQueryDsl<PgConnection> for StreamLock {}
 impl RunQueryDsl<PgConnection> for Notify {}
 
+#[diagnostic::do_not_recommend]
 impl BlockingBackend for PgConnection {}
 
 impl Phases for PgConnection {
