@@ -55,11 +55,10 @@ fn begin_sql(isolation: Option<Isolation>) -> String {
     }
 }
 
-/// Proves that the open transaction is the one that `begin` opened. The server is asked first: diesel's count breaks
-/// where a savepoint of the handler's has gone with the transaction.
+/// Proves that the open transaction is the one that `begin` opened.
 pub(crate) async fn prove(connection: &mut AsyncMysqlConnection) -> QueryResult<()> {
-    answered(COMMITTING, connection.batch_execute(PROVE)).await?;
-    only_ours(status(connection))
+    only_ours(status(connection))?;
+    answered(COMMITTING, connection.batch_execute(PROVE)).await
 }
 
 const PROVE: &str = "RELEASE SAVEPOINT idem_claim";
@@ -74,9 +73,7 @@ pub(crate) async fn end_with(
     connection: &mut AsyncMysqlConnection,
     statements: &str,
 ) -> Result<(), CommitError> {
-    if only_ours(status(connection)).is_err()
-        && let Err(error) = prove(connection).await
-    {
+    if let Err(error) = only_ours(status(connection)) {
         return Err(failed(connection, error).await.judge_message());
     }
     end(connection, &format!("{PROVE}; {statements}")).await

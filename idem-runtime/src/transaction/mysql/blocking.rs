@@ -34,11 +34,10 @@ pub(crate) fn begin(
     connection.batch_execute(&begin_sql(isolation))
 }
 
-/// Proves that the open transaction is the one that `begin` opened. The server is asked first: diesel's count breaks
-/// where a savepoint of the handler's has gone with the transaction.
+/// Proves that the open transaction is the one that `begin` opened.
 pub(crate) fn prove(connection: &mut MysqlConnection) -> QueryResult<()> {
-    connection.batch_execute(PROVE)?;
-    only_ours(status(connection))
+    only_ours(status(connection))?;
+    connection.batch_execute(PROVE)
 }
 
 /// Proves that the transaction is the one that `begin` opened, runs these statements, and commits.
