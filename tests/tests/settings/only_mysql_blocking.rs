@@ -55,7 +55,6 @@ async fn no_lock_goes_back_to_the_pool() {
         ("/accepted", "refused", 202),
         ("/accepted", "refused", 202),
         ("/left-open", "open", 500),
-        ("/leased", "leased", 503),
         ("/nested", "nested", 201),
     ] {
         let answers = send(pool.clone(), vec![attempt(path, key)]).await;
