@@ -1,17 +1,23 @@
 //! What can only happen on MySQL and MariaDB: their driver takes the answer to a query that was dropped for the answer to
-//! the next one, and they take no message that is larger than they were told.
+//! the next one, they take no message that is larger than they were told, and a deadlock ends the whole transaction.
 
+use std::sync::Barrier;
+use std::thread;
 use std::time::Duration;
 
 use actix_web::test::{TestRequest, call_service, init_service};
 use actix_web::{App, HttpResponse, post, web};
 use diesel::dsl::count_star;
 use diesel::prelude::*;
-use diesel_async::{AsyncMysqlConnection, RunQueryDsl, SimpleAsyncConnection};
+use diesel_async::{
+    AnsiTransactionManager, AsyncConnection, AsyncMysqlConnection, RunQueryDsl,
+    SimpleAsyncConnection, TransactionManager,
+};
 use idem_runtime::idempotent;
-use idem_tests::Backend;
+use idem_tests::{Backend, Database};
 use tokio::time::timeout;
 
+use crate::handlers::AppError;
 use crate::mysql::builder;
 use crate::open::{self, Answer, attempt};
 
@@ -106,5 +112,71 @@ async fn a_record_that_is_larger_than_the_server_takes_cannot_be_stored() {
     assert_eq!(database.records().await, 0);
     let other = send(attempt("/dropping", "other").set_payload("keep")).await;
     assert_eq!((other.status.as_u16(), other.replayed()), (201, false));
+    database.discard().await;
+}
+
+/// Meets another transaction over two rows in a transaction of its own, loses, swallows that, and writes on.
+#[post("/deadlocked")]
+#[idempotent]
+async fn deadlocked(
+    meeting: web::Data<Barrier>,
+    connection: &mut AsyncMysqlConnection,
+) -> Result<HttpResponse, AppError> {
+    let mine = "UPDATE rivals SET n = n + 1 WHERE id = 1";
+    connection.batch_execute(mine).await?;
+    meeting.wait();
+    AnsiTransactionManager::begin_transaction(connection).await?;
+    let theirs = "UPDATE rivals SET n = n + 1 WHERE id = 2";
+    assert!(connection.batch_execute(theirs).await.is_err());
+    let _ = AnsiTransactionManager::rollback_transaction(connection).await;
+    let behind = "INSERT INTO marks VALUES ('behind')";
+    connection.batch_execute(behind).await?;
+    Ok(HttpResponse::Created().finish())
+}
+
+/// Another transaction, which has more to undo: it is the handler's that is rolled back.
+pub(crate) async fn rival(database: &Database) -> (web::Data<Barrier>, thread::JoinHandle<()>) {
+    for sql in [
+        "CREATE TABLE rivals (id int PRIMARY KEY, n int NOT NULL)",
+        "INSERT INTO rivals SELECT seq, 0 FROM seq_1_to_100",
+    ] {
+        database.execute(sql).await;
+    }
+    let meeting = web::Data::new(Barrier::new(2));
+    let (there, url) = (meeting.clone(), open::address(database));
+    let rival = thread::spawn(move || {
+        actix_web::rt::System::new().block_on(async {
+            let mut connection = AsyncMysqlConnection::establish(&url).await.unwrap();
+            let heavy = "BEGIN; UPDATE rivals SET n = n + 1 WHERE id >= 2";
+            connection.batch_execute(heavy).await.unwrap();
+            there.wait();
+            let meet = "UPDATE rivals SET n = n + 1 WHERE id = 1; ROLLBACK";
+            connection.batch_execute(meet).await.unwrap();
+        });
+    });
+    (meeting, rival)
+}
+
+/// What is written behind the deadlock commits by itself, so that nobody may be told to send it again.
+pub(crate) async fn assert_never_retried(database: &Database, answer: Answer) {
+    assert_eq!(answer.status.as_u16(), 500, "{}", answer.body);
+    let never = "\"retryable\":false";
+    assert!(answer.body.contains(never), "{}", answer.body);
+    assert_eq!(database.records().await, 0);
+    assert_eq!(open::marks(database, "behind").await, 1);
+}
+
+#[actix_web::test]
+async fn a_deadlock_that_the_handler_swallows_is_never_retried() {
+    let database = open::database(Backend::Mysql).await;
+    let (meeting, rival) = rival(&database).await;
+    let app = App::new()
+        .app_data(web::Data::new(builder(&database, 1).await.build().unwrap()))
+        .app_data(meeting)
+        .service(deadlocked);
+    let app = init_service(app).await;
+    let response = call_service(&app, attempt("/deadlocked", "k").to_request()).await;
+    assert_never_retried(&database, Answer::of(response).await).await;
+    rival.join().unwrap();
     database.discard().await;
 }

@@ -12,7 +12,7 @@ use super::outbox::{Lock as StreamLock, Notify, requeued};
 use super::prune::{Prune, PruneSince, pruned};
 use super::{DeleteExpired, Insert, Lock, Look, NoFailure, is_taken, lock, look};
 use crate::policy::Isolation;
-use crate::store::blocking::Phases;
+use crate::store::blocking::{Hop, Phases};
 use crate::store::lease::Pending;
 use crate::store::prune::{Pruned, Reached};
 use crate::store::questions::{answers, questions};
@@ -32,6 +32,7 @@ impl RunQueryDsl<PgConnection> for PruneSince {}
 impl RunQueryDsl<PgConnection> for StreamLock {}
 impl RunQueryDsl<PgConnection> for Notify {}
 
+#[diagnostic::do_not_recommend]
 impl BlockingBackend for PgConnection {}
 
 impl Phases for PgConnection {
@@ -42,6 +43,8 @@ impl Phases for PgConnection {
     const STEP_ISOLATION: Option<Isolation> = Some(Isolation::ReadCommitted);
 
     const TELLS: bool = true;
+
+    const CHANGES_AT_ONCE: bool = true;
 
     const OPENING: Duration = limits::OPENING;
 
@@ -103,13 +106,17 @@ impl Phases for PgConnection {
         rolled_back
     }
 
-    fn prune(&mut self, since: Option<Reached>, limit: u32) -> QueryResult<Pruned> {
+    async fn prune<H: Hop<Connection = Self>>(
+        connection: &mut H,
+        since: Option<Reached>,
+        limit: u32,
+    ) -> QueryResult<Pruned> {
         let limit = i64::from(limit);
-        let answer = match since {
-            None => Prune { limit }.get_result(self)?,
-            Some(since) => PruneSince::of(since, limit).get_result(self)?,
-        };
-        Ok(pruned(answer))
+        let answer = connection.hop(move |connection| match since {
+            None => Prune { limit }.get_result(connection),
+            Some(since) => PruneSince::of(since, limit).get_result(connection),
+        });
+        Ok(pruned(answer.await?))
     }
 
     fn pend(&mut self, pending: Pending) -> Result<(), CommitError> {
