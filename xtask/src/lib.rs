@@ -9,6 +9,7 @@ mod deny;
 mod fuzz;
 mod license;
 mod mariadb;
+mod mortal;
 mod nats;
 mod packages;
 mod place;

@@ -66,14 +66,14 @@ impl MariaDb {
     }
 }
 
-fn initialize(place: &Place, programs: &MariaPrograms, data: &Path) -> Outcome {
+pub(crate) fn initialize(place: &Place, programs: &MariaPrograms, data: &Path) -> Outcome {
     let mut command = place.command(&programs.install);
     command.args(["--no-defaults", "--auth-root-authentication-method=normal"]);
     command.args(["--skip-test-db", "--skip-name-resolve"]);
     run_quietly(command.arg(option("--datadir=", data)))
 }
 
-fn option(name: &str, value: &Path) -> OsString {
+pub(crate) fn option(name: &str, value: &Path) -> OsString {
     let mut option = OsString::from(name);
     option.push(value);
     option
