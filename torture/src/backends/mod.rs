@@ -205,6 +205,12 @@ pub(crate) fn two(row: Row) -> Outcome<(String, String)> {
 
 /// To a process, which may not be there any more.
 async fn signal(name: &str, process: u32) -> Outcome<bool> {
-    let script = ["-c", r#"kill -"$1" "$2" 2>/dev/null"#, "sh", name, &process.to_string()];
+    let script = [
+        "-c",
+        r#"kill -"$1" "$2" 2>/dev/null"#,
+        "sh",
+        name,
+        &process.to_string(),
+    ];
     Ok(Command::new("sh").args(script).status().await?.success())
 }
