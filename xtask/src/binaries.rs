@@ -48,18 +48,19 @@ pub(crate) fn find_or_install_pgbouncer() -> Outcome<PathBuf> {
 }
 
 /// libfaketime, in Debian's package where we may install it. Whoever wants it can do without.
-pub(crate) fn offer_faketime() {
-    let is_there = fs::read_dir("/usr/lib")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .any(|entry| entry.path().join(FAKETIME).is_file());
-    if !is_there
+pub(crate) fn offer_faketime() -> Option<PathBuf> {
+    let find = || {
+        let directories = fs::read_dir("/usr/lib").into_iter().flatten().flatten();
+        let mut libraries = directories.map(|entry| entry.path().join(FAKETIME));
+        libraries.find(|path| path.is_file())
+    };
+    if find().is_none()
         && is_root()
         && let Err(error) = install(&["libfaketime"])
     {
         println!("xtask: {error}");
     }
+    find()
 }
 
 /// The client library of MySQL or MariaDB, as the crate `mysqlclient-sys` finds it, in Debian's package where we may

@@ -12,6 +12,7 @@ mod galera;
 mod license;
 mod lint;
 mod mariadb;
+mod mortal;
 mod nats;
 mod packages;
 mod place;

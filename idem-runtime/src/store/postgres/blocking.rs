@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::outbox::{Lock as StreamLock, Notify, requeued};
 use super::prune::{Prune, PruneSince, pruned};
 use super::{DeleteExpired, Insert, Lock, Look, NoFailure, is_taken, lock, look};
+use crate::defects::{Defect, is_seeded};
 use crate::policy::Isolation;
 use crate::store::blocking::{Hop, Phases};
 use crate::store::lease::Pending;
@@ -60,8 +61,7 @@ impl Phases for PgConnection {
 
     fn claim(&mut self, claim: &Claim, isolation: Option<Isolation>) -> QueryResult<Claimed> {
         transaction::begin(self, isolation)?;
-        let locked = lock(claim).get_result(self)?;
-        let found = look(claim).get_result(self).optional()?;
+        let (locked, found) = locked_and_looked(self, claim)?;
         let claimed = row::judge(claim, locked, found)?;
         if !matches!(claimed, Claimed::Free { .. }) {
             transaction::rollback(self)?;
@@ -171,6 +171,19 @@ impl Phases for PgConnection {
 
     questions! { leases answers }
     questions! { queue answers }
+}
+
+/// The lock first, so that the look's snapshot is newer.
+fn locked_and_looked(
+    connection: &mut PgConnection,
+    claim: &Claim,
+) -> QueryResult<(Option<bool>, Option<row::Row>)> {
+    if is_seeded(Defect::LookBeforeLock) {
+        let found = look(claim).get_result(connection).optional()?;
+        return Ok((lock(claim).get_result(connection)?, found));
+    }
+    let locked = lock(claim).get_result(connection)?;
+    Ok((locked, look(claim).get_result(connection).optional()?))
 }
 
 fn write(connection: &mut PgConnection, record: &NewRecord) -> QueryResult<()> {
