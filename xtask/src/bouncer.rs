@@ -10,7 +10,7 @@ use crate::binaries::find_or_install_pgbouncer;
 use crate::cluster::{Cluster, Purpose, accepts, free_port};
 use crate::features;
 use crate::place::Place;
-use crate::process::{self, cargo};
+use crate::process;
 use crate::supervisor::{Life, supervise};
 use crate::test::URL;
 
@@ -67,8 +67,7 @@ pub(crate) fn run(extra: &[String]) -> Outcome {
 }
 
 fn tests(cluster: &Cluster, bouncer: &Bouncer, binary: &str) -> Outcome<Command> {
-    let mut command = cargo(["test", "-p", "idem-tests", "--test", binary]);
-    command.args(features::flags(Some(&["idem-tests"]))?);
+    let mut command = features::tests(binary)?;
     command.env(URL, cluster.url());
     command.env(WAY, format!("127.0.0.1:{}", bouncer.port));
     Ok(command)

@@ -1,13 +1,13 @@
 //! Which features are built: all of them, but for those whose library is not here and cannot be had.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
 use serde_json::Value;
 
 use crate::Outcome;
 use crate::binaries::offer_mysql_client;
-use crate::process::cargo;
+use crate::process::{build, cargo};
 
 /// The one that wants a library of the system's.
 const MYSQL_BLOCKING: &str = "mysql-blocking";
@@ -46,6 +46,20 @@ pub(crate) fn flags(packages: Option<&[&str]>) -> Outcome<Vec<String>> {
         "--features".to_owned(),
         all_but_one(&metadata, packages).join(","),
     ])
+}
+
+/// Builds the test application with all that it can have here.
+pub(crate) fn test_application() -> Outcome<Command> {
+    let mut command = build("idem-tests", "idem-testapp");
+    command.args(flags(Some(&["idem-tests"]))?);
+    Ok(command)
+}
+
+/// Runs one of the files in `tests/tests`, with all that it can have here.
+pub(crate) fn tests(binary: &str) -> Outcome<Command> {
+    let mut command = cargo(["test", "-p", "idem-tests", "--test", binary]);
+    command.args(flags(Some(&["idem-tests"]))?);
+    Ok(command)
 }
 
 fn all_but_one(metadata: &Value, packages: Option<&[&str]>) -> Vec<String> {

@@ -7,6 +7,7 @@ use std::process::Command;
 use crate::Outcome;
 use crate::binaries;
 use crate::cluster::{Cluster, Purpose};
+use crate::features;
 use crate::mortal::MortalMariaDb;
 use crate::process::{self, build, target, workspace};
 use crate::test::{MYSQL, URL};
@@ -16,18 +17,20 @@ const POSTGRES_DATA: &str = "IDEM_TORTURE_POSTGRES_DATA";
 /// The same of MariaDB is a file that names its process; and the one that its clock is told by.
 const MYSQL_PID: &str = "IDEM_TORTURE_MYSQL_PID";
 const MYSQL_CLOCK: &str = "IDEM_TORTURE_MYSQL_CLOCK";
+/// Set where the application has blocking handlers on MariaDB.
+const MYSQL_BLOCKING: &str = "IDEM_TORTURE_MYSQL_BLOCKING";
 
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let is_seeded = arguments.iter().any(|one| one.starts_with("--defect"));
     if is_seeded {
         process::run(
-            build("idem-tests", "idem-testapp")
+            features::test_application()?
                 .arg("--target-dir")
                 .arg(seeded())
                 .env("RUSTFLAGS", "--cfg idem_defects"),
         )?;
     } else {
-        process::run(&mut build("idem-tests", "idem-testapp"))?;
+        process::run(&mut features::test_application()?)?;
     }
     process::run(&mut build("idem-torture", "idem-torture"))?;
     let faketime = binaries::offer_faketime();
@@ -51,6 +54,9 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
             let maria = MortalMariaDb::start(faketime.as_deref())?;
             driver.env(MYSQL, maria.url());
             driver.env(MYSQL_PID, maria.pid_file());
+            if features::can_be_built("mysql-blocking") {
+                driver.env(MYSQL_BLOCKING, "1");
+            }
             driver.envs(maria.clock().map(|clock| (MYSQL_CLOCK, clock)));
             Some(maria)
         }

@@ -55,10 +55,18 @@ fn begin_sql(isolation: Option<Isolation>) -> String {
     }
 }
 
-/// Proves that the open transaction is the one that `begin` opened.
+/// Proves that the open transaction is the one that `begin` opened, and that the next answer will be that of the next
+/// question: a handler that has dropped a query in the middle of it leaves its answer behind, and the driver takes
+/// that for the next one, so that a savepoint that is gone would not be noticed.
 pub(crate) async fn prove(connection: &mut AsyncMysqlConnection) -> QueryResult<()> {
     only_ours(status(connection))?;
-    answered(COMMITTING, connection.batch_execute(PROVE)).await
+    let proven = async {
+        connection.batch_execute(PROVE).await?;
+        let word = Word::anew();
+        let answer = InStep(word.clone()).get_result::<String>(connection);
+        word.judge(&answer.await?)
+    };
+    answered(COMMITTING, proven).await
 }
 
 const PROVE: &str = "RELEASE SAVEPOINT idem_claim";
@@ -68,18 +76,14 @@ const PROVE: &str = "RELEASE SAVEPOINT idem_claim";
 /// Each statement is a message of its own. A node of a Galera cluster rolls a transaction back when another node's was
 /// faster, also between two statements of one message. Then it tells nobody: the next one runs by itself, and a COMMIT
 /// says that it was done (MariaDB 10.11.19).
-///
-/// A handler that has dropped a query in the middle of it leaves an answer behind, and the driver takes
-/// that for the next one. What the server does is all or nothing all the same; but only an answer that
-/// nothing else can be proves that it was done: [`unlock`] has one.
 pub(crate) async fn end_with(
     connection: &mut AsyncMysqlConnection,
     statements: &[&str],
 ) -> Result<(), CommitError> {
-    if let Err(error) = only_ours(status(connection)) {
+    if let Err(error) = prove(connection).await {
         return Err(failed(connection, error).await.judge_message());
     }
-    for statement in [PROVE].iter().chain(statements) {
+    for statement in statements {
         if let Err(failure) = send(connection, statement).await {
             return Err(failure.judge_message());
         }
@@ -107,26 +111,26 @@ pub(crate) async fn end(connection: &mut AsyncMysqlConnection) -> Result<(), Com
     ended.map_err(Failure::judge_message)
 }
 
-/// Behind the end of a transaction. The word is nobody else's, so that its answer is that of this question.
+/// Behind the end of a transaction.
 pub(crate) async fn unlock(connection: &mut AsyncMysqlConnection) -> QueryResult<()> {
-    let unlock = Unlock::anew();
-    let answer = unlock.clone().get_result(connection);
-    unlock.judge(answered(CLEAN_UP, answer).await?)?;
+    let word = Word::anew();
+    let answer = Unlock(word.clone()).get_result::<(String, Option<i64>)>(connection);
+    word.judge(&answered(CLEAN_UP, answer).await?.0)?;
     ended(status(connection));
     Ok(())
 }
 
-/// Gives a word back, and says how many locks there were. (A number would not do: how wide it is to be read is
-/// settled when this is prepared, before there is one.)
-#[derive(Clone, QueryId)]
-struct Unlock(String);
+/// What is nobody else's: an answer that has it is the answer to the question that has it. (A number would not do: how
+/// wide it is to be read is settled when a question is prepared, before there is one.)
+#[derive(Clone)]
+struct Word(String);
 
-impl Unlock {
+impl Word {
     fn anew() -> Self {
         Self(uuid::Uuid::new_v4().to_string())
     }
 
-    fn judge(&self, (answer, _): (String, Option<i64>)) -> QueryResult<()> {
+    fn judge(&self, answer: &str) -> QueryResult<()> {
         if answer == self.0 {
             return Ok(());
         }
@@ -138,6 +142,27 @@ impl Unlock {
     }
 }
 
+/// Gives a word back.
+#[derive(QueryId)]
+struct InStep(Word);
+
+impl Query for InStep {
+    type SqlType = Text;
+}
+
+impl QueryFragment<Mysql> for InStep {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Mysql>) -> QueryResult<()> {
+        out.push_sql("SELECT CAST(");
+        out.push_bind_param::<Text, _>(&self.0.0)?;
+        out.push_sql(" AS char)");
+        Ok(())
+    }
+}
+
+/// Gives a word back, and says how many locks there were.
+#[derive(QueryId)]
+struct Unlock(Word);
+
 impl Query for Unlock {
     type SqlType = (Text, Nullable<BigInt>);
 }
@@ -145,7 +170,7 @@ impl Query for Unlock {
 impl QueryFragment<Mysql> for Unlock {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Mysql>) -> QueryResult<()> {
         out.push_sql("SELECT CAST(");
-        out.push_bind_param::<Text, _>(&self.0)?;
+        out.push_bind_param::<Text, _>(&self.0.0)?;
         out.push_sql(" AS char), RELEASE_ALL_LOCKS()");
         Ok(())
     }

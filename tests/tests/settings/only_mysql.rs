@@ -43,16 +43,32 @@ async fn dropping(body: String, connection: &mut AsyncMysqlConnection) -> HttpRe
     };
     // From now on it is prepared.
     assert!(numbers(connection).await.is_ok());
+    if body == "keep" {
+        return HttpResponse::Created().finish();
+    }
+    let late = timeout(BRIEF, connection.batch_execute("DO sleep(0.4)")).await;
+    assert!(late.is_err());
     if body == "drop" {
-        let late = timeout(BRIEF, connection.batch_execute("DO sleep(0.4)")).await;
-        assert!(late.is_err());
         assert!(timeout(BRIEF, numbers(connection)).await.is_err());
+    } else {
+        // Its answer is that of the query before.
+        assert!(connection.batch_execute("ROLLBACK").await.is_ok());
     }
     HttpResponse::Created().finish()
 }
 
 #[actix_web::test]
 async fn what_was_dropped_in_the_handler_is_no_proof_of_a_commit() {
+    nothing_is_half_done("drop").await;
+}
+
+/// The savepoint is gone with the transaction, and an answer from before says that it was released.
+#[actix_web::test]
+async fn what_was_dropped_in_the_handler_is_no_proof_of_a_transaction() {
+    nothing_is_half_done("roll back").await;
+}
+
+async fn nothing_is_half_done(body: &'static str) {
     let database = open::database(Backend::Mysql).await;
     let app = App::new()
         .app_data(web::Data::new(builder(&database, 1).await.build().unwrap()))
@@ -64,7 +80,7 @@ async fn what_was_dropped_in_the_handler_is_no_proof_of_a_commit() {
     };
     let warm = send(attempt("/dropping", "warm").set_payload("keep")).await;
     assert_eq!(warm.status.as_u16(), 201);
-    let first = send(attempt("/dropping", "k").set_payload("drop")).await;
+    let first = send(attempt("/dropping", "k").set_payload(body)).await;
     assert_eq!(first.status.as_u16(), 503, "{}", first.body);
     assert_eq!(first.code(), "idempotency-store-unavailable");
     // Whether it has been committed or not: nothing is half done, and the next one reads its own answers.

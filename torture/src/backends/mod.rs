@@ -6,6 +6,7 @@ mod postgres;
 mod sqlite;
 
 use std::collections::BTreeMap;
+use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -95,9 +96,12 @@ pub(crate) fn chosen(choice: Choice) -> &'static [&'static str] {
     }
 }
 
+/// Set where the test application was built with handlers that block on MariaDB, which want a library of the system's.
+const MYSQL_BLOCKING: &str = "IDEM_TORTURE_MYSQL_BLOCKING";
+
 /// Whether the test application has handlers there that block.
 pub(crate) fn has_blocking(name: &str) -> bool {
-    name != "mysql"
+    name != "mysql" || env::var_os(MYSQL_BLOCKING).is_some()
 }
 
 /// Whether the faults of a server can be done to it.

@@ -12,7 +12,7 @@ use diesel::result::Error;
 use diesel::{MysqlConnection, QueryResult, RunQueryDsl};
 
 use super::super::{ended, is_open, only_ours, opening};
-use super::{Failure, PROVE, Unlock, begin_sql};
+use super::{Failure, PROVE, Unlock, Word, begin_sql};
 use crate::policy::Isolation;
 use crate::store::CommitError;
 
@@ -78,8 +78,9 @@ impl RunQueryDsl<MysqlConnection> for Unlock {}
 
 /// Behind the end of a transaction.
 pub(crate) fn unlock(connection: &mut MysqlConnection) -> QueryResult<()> {
-    let unlock = Unlock::anew();
-    unlock.judge(unlock.clone().get_result(connection)?)?;
+    let word = Word::anew();
+    let (answer, _) = Unlock(word.clone()).get_result::<(String, Option<i64>)>(connection)?;
+    word.judge(&answer)?;
     ended(status(connection));
     Ok(())
 }
