@@ -219,3 +219,18 @@ fn is_under(path: &str, route: &str) -> bool {
     let is_whole = route.is_empty() || route.starts_with('/');
     path == route || is_whole && path.ends_with(route)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::is_under;
+
+    #[test]
+    fn a_route_is_found_as_it_is_and_behind_a_prefix() {
+        assert!(is_under("/orders", "/orders"));
+        assert!(is_under("/api/v1/orders", "/orders"));
+        assert!(is_under("/orders", ""));
+        assert!(!is_under("/reorders", "/orders"));
+        assert!(!is_under("/reorders", "orders"));
+        assert!(!is_under("/orders/{id}", "/orders"));
+    }
+}

@@ -23,9 +23,13 @@ pub(crate) fn of_operation(contract: &Contract, policy: &IdempotencyPolicy) -> S
     if policy.key == KeyRule::Optional {
         sentences.push("A request without a key is run each time that it is sent.".to_owned());
     }
-    if let Some(lease) = policy.lease {
-        sentences.push(unresolved(lease.unresolved).to_owned());
-    }
+    let otherwise = match policy.lease {
+        None => {
+            "After a response that is not recorded nothing has been done, and the key is unused."
+        }
+        Some(lease) => unresolved(lease.unresolved),
+    };
+    sentences.push(otherwise.to_owned());
     sentences.join(" ")
 }
 
@@ -43,12 +47,9 @@ fn scope(scope: Scope) -> String {
 fn recorded(store: Store) -> &'static str {
     match store {
         Store::Final => {
-            "Recorded are responses with a status of 2xx, 3xx and 4xx, except 401, 403, 408, 425 and 429; after any other \
-             the key is unused."
+            "Recorded are responses with a status of 2xx, 3xx and 4xx, except 401, 403, 408, 425 and 429."
         }
-        Store::Success => {
-            "Recorded are responses with a status of 2xx and 3xx; after any other the key is unused."
-        }
+        Store::Success => "Recorded are responses with a status of 2xx and 3xx.",
         Store::All => "Every response of the operation is recorded.",
     }
 }

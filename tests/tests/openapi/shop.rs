@@ -1,7 +1,9 @@
 //! Handlers and their document.
 
 use actix_web::{HttpResponse, get, patch, post, put, route};
+use diesel::SqliteConnection;
 use diesel_async::AsyncPgConnection;
+use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 use idem_runtime::{Steps, idempotent};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
@@ -87,6 +89,15 @@ pub(crate) async fn change_page(conn: &mut AsyncPgConnection) -> HttpResponse {
     HttpResponse::Ok().finish()
 }
 
+/// Over another kind of connection.
+#[utoipa::path(responses((status = 201, description = "It is kept.")))]
+#[post("/local")]
+#[idempotent]
+pub(crate) async fn keep_local(conn: &mut SyncConnectionWrapper<SqliteConnection>) -> HttpResponse {
+    let _ = conn;
+    HttpResponse::Created().finish()
+}
+
 #[utoipa::path(responses((status = 200, description = "The orders.")))]
 #[get("/orders")]
 pub(crate) async fn list_orders() -> HttpResponse {
@@ -103,7 +114,7 @@ pub(crate) struct Failed {
 
 #[derive(OpenApi)]
 #[openapi(
-    paths(create_order, take_hook, ship_order, change_thing, change_note, change_page, list_orders),
+    paths(create_order, take_hook, ship_order, change_thing, change_note, change_page, keep_local, list_orders),
     components(responses(Failed)),
     modifiers(&Shared)
 )]

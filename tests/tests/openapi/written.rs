@@ -68,9 +68,9 @@ fn the_defaults() {
         order["description"],
         "It may be out of stock.\n\n**Idempotency.** For 3 days after the response, the same request with the same \
          `Idempotency-Key` gets that response again, with `Idempotent-Replayed: true`, and is not run again. A key is unique \
-         per account. Recorded are responses with a status of 2xx, 3xx and 4xx, except 401, 403, 408, 425 and 429; after any \
-         other the key is unused. While the first request is running, another one gets 409 at once. A key that was used for \
-         another request is refused with 422."
+         per account. Recorded are responses with a status of 2xx, 3xx and 4xx, except 401, 403, 408, 425 and 429. While the \
+         first request is running, another one gets 409 at once. A key that was used for another request is refused with 422. \
+         After a response that is not recorded nothing has been done, and the key is unused."
     );
     let [key] = &order["parameters"].as_array().unwrap()[..] else {
         panic!("{}", order["parameters"]);
@@ -381,6 +381,16 @@ async fn the_settings_of_the_application() {
         value["detail"],
         "The key must be a quoted RFC 9651 String without parameters."
     );
+    // Those of another kind of connection are somebody else's.
+    let local = operation(&document, "post", "/local");
+    assert_eq!(local["x-idempotency"], Value::Null);
+    let theirs = Contract::of(&idempotency).unmatched(&Api::openapi());
+    assert!(
+        theirs.iter().all(|one| !one.handler.contains("::shop::")),
+        "{theirs:?}"
+    );
+    let all = operation(&self::document(), "post", "/local").clone();
+    assert!(all["x-idempotency"].is_object());
     // The application's own parameter is that of another header now.
     let note = operation(&document, "patch", "/notes/{id}");
     let names = note["parameters"].as_array().unwrap().iter();
