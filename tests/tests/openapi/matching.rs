@@ -1,5 +1,8 @@
 //! Which operation is a handler's, and that nobody is given another's.
 
+// What a route macro makes is for `App::service`.
+#![allow(dead_code)]
+
 use idem_runtime::openapi::{Contract, Reason, Unmatched, unmatched};
 use serde_json::Value;
 use utoipa::{Modify, OpenApi};
@@ -8,8 +11,6 @@ use crate::{json, shop};
 
 macro_rules! handler {
     ($(#[$attribute:meta])* $name:ident) => {
-        // What a route macro makes is for `App::service`.
-        #[allow(dead_code)]
         $(#[$attribute])*
         pub(crate) async fn $name(conn: &mut diesel_async::AsyncPgConnection) -> actix_web::HttpResponse {
             let _ = conn;
