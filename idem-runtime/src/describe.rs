@@ -206,8 +206,6 @@ impl Entry {
             size(workings.response_limit),
             length(workings.timeout_ms),
         ];
-        // A route may have a regular expression.
-        let cells = cells.map(|cell| cell.replace('|', "\\|"));
         format!("| {} |", cells.join(" | "))
     }
 }

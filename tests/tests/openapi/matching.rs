@@ -73,6 +73,17 @@ mod open {
     }
 }
 
+/// Protected by nobody, with another name at a route that ends like that of `outer`.
+mod elsewhere {
+    use actix_web::{HttpResponse, post};
+
+    #[utoipa::path]
+    #[post("/farther/outer")]
+    pub(crate) async fn rest() -> HttpResponse {
+        HttpResponse::Ok().finish()
+    }
+}
+
 /// Has the other module's description in sight, and none of its own.
 mod thief {
     #[allow(unused_imports)]
@@ -258,4 +269,15 @@ fn a_namesake_in_another_module_is_somebody_else() {
         matches!(namesake, Some(Reason::Missing { .. })),
         "{namesake:?}"
     );
+}
+
+#[test]
+fn a_route_alone_is_nobodys() {
+    #[derive(OpenApi)]
+    #[openapi(paths(elsewhere::rest))]
+    struct Api;
+
+    assert!(!is_protected(&modified::<Api>(), "/farther/outer"));
+    let nest = reason(&Api::openapi(), "outer::nest");
+    assert!(matches!(nest, Some(Reason::Missing { .. })), "{nest:?}");
 }

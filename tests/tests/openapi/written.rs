@@ -325,7 +325,8 @@ fn a_second_time_changes_nothing() {
     let mut twice = Api::openapi();
     Contract::new().modify(&mut twice);
     Contract::new().modify(&mut twice);
-    assert_eq!(json(&twice), document());
+    // Equal, and not `assert_eq!`: nobody reads two documents in one message.
+    assert!(json(&twice) == document());
 }
 
 #[test]
@@ -407,7 +408,7 @@ fn the_document_is_one_of_openapi() {
     let written = document();
     assert_eq!(written["openapi"], "3.1.0");
     let read: utoipa::openapi::OpenApi = serde_json::from_value(written.clone()).unwrap();
-    assert_eq!(json(&read), written);
+    assert!(json(&read) == written);
     for response in written["paths"]
         .as_object()
         .unwrap()
