@@ -3,7 +3,6 @@
 //! Words only: what they mean is said in `policy.rs`.
 
 use std::fmt::Write;
-use std::time::Duration;
 
 use serde::Serialize;
 
@@ -211,11 +210,7 @@ impl Entry {
 }
 
 /// A length of time in words, exactly.
-pub(crate) fn in_words(length_of: Duration) -> String {
-    length(length_of.as_millis())
-}
-
-fn length(mut milliseconds: u128) -> String {
+pub(crate) fn length(mut milliseconds: u128) -> String {
     let mut words = Vec::new();
     for (unit, name) in [
         (86_400_000, "day"),

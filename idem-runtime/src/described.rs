@@ -13,6 +13,7 @@ pub struct Described {
     pub(crate) methods: Vec<&'static str>,
     /// The route, without what it is nested under.
     pub(crate) path: String,
+    #[cfg(feature = "openapi")]
     pub(crate) id: Option<String>,
 }
 

@@ -46,9 +46,9 @@
 //! something else, none of them is touched, and [`unmatched`] says so. An operation id of its own (`operation_id = ".."`),
 //! which OpenAPI asks for anyway, tells them apart.
 //!
-//! Not seen are two functions of one name, of which only the *other* one is in the document, where its route is the same or
-//! ends with it; a handler inside of a function's body; and of a handler with several routes (`#[routes]`) those that
-//! `utoipa` does not describe.
+//! A handler inside of a function's body counts as one without a description. Not seen is that of two functions of one name
+//! only the *other* one is in the document, where its route is the same or ends with it; and of a handler with several
+//! routes (`#[routes]`), those that `utoipa` does not describe either.
 
 mod answers;
 mod operation;

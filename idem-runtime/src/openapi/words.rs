@@ -1,6 +1,6 @@
 //! What a policy means for a client, in words.
 
-use crate::describe::in_words;
+use crate::describe::length;
 use crate::key::MAX_LENGTH;
 use crate::openapi::Contract;
 use crate::policy::{IdempotencyPolicy, InFlight, KeyRule, Scope, Store, Unresolved};
@@ -11,7 +11,7 @@ pub(crate) fn of_operation(contract: &Contract, policy: &IdempotencyPolicy) -> S
         format!(
             "**Idempotency.** For {retain} after the response, the same request with the same `{key}` gets that response \
              again, with `{replayed}: true`, and is not run again.",
-            retain = in_words(policy.retain),
+            retain = length(policy.retain.as_millis()),
             key = contract.key_header,
             replayed = contract.replayed_header,
         ),
@@ -61,7 +61,7 @@ fn in_flight(rule: InFlight) -> String {
         }
         InFlight::Wait(time) => format!(
             "While the first request is running, another one waits up to {} for its response, and then gets 409.",
-            in_words(time)
+            length(time.as_millis())
         ),
         InFlight::Accept => {
             "While the first request is running, another one gets 202 and the place where the response will be."
