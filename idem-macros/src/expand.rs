@@ -195,9 +195,9 @@ fn connection(function: &ItemFn, arguments: &Arguments) -> Option<TokenStream> {
 }
 
 /// A block around the static, so that its name is seen by nothing else.
-fn declaration(policy: &Policy, name: &Ident, connection: Option<TokenStream>) -> TokenStream {
+fn declaration(policy: &Policy, function: &Ident, connection: Option<TokenStream>) -> TokenStream {
     let span = Span::mixed_site();
-    let name = name.unraw().to_string();
+    let handler = function.unraw().to_string();
     let connection =
         option(connection.map(|ty| quote_spanned!(span=> ::core::any::TypeId::of::<#ty>)));
     let scope = scope(&policy.scope);
@@ -212,12 +212,13 @@ fn declaration(policy: &Policy, name: &Ident, connection: Option<TokenStream>) -
     let isolation = option(policy.isolation.map(isolation));
     let retries = policy.retries;
     let lease = option(policy.lease.as_ref().map(lease));
+    let operation = format_ident!("__path_{}", function);
 
     quote_spanned! {span=>
         {
             static __POLICY: ::idem_runtime::private::IdempotencyPolicy = ::idem_runtime::private::policy(
                 ::idem_runtime::private::Declared {
-                    handler: ::core::concat!(::core::module_path!(), "::", #name),
+                    handler: ::core::concat!(::core::module_path!(), "::", #handler),
                     scope: #scope,
                     retain_ms: #retain_ms,
                     store: #store,
@@ -231,6 +232,7 @@ fn declaration(policy: &Policy, name: &Ident, connection: Option<TokenStream>) -
                     retries: #retries,
                     lease: #lease,
                     connection: #connection,
+                    operation: ::idem_runtime::private::operation!(#operation),
                 },
             );
             ::idem_runtime::private::submit! { ::idem_runtime::private::Registration(&__POLICY) }

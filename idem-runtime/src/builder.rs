@@ -26,6 +26,9 @@ use crate::status;
 use crate::store::Backend;
 use crate::workers::Maintained;
 
+pub(crate) const KEY_HEADER: &str = "Idempotency-Key";
+pub(crate) const REPLAYED_HEADER: &str = "Idempotent-Replayed";
+
 /// What an application says once about its protected endpoints.
 #[must_use = "nothing is protected before `build()`"]
 pub struct Builder<C> {
@@ -104,8 +107,8 @@ impl<C: Backend> Builder<C> {
             pool_timeout: Duration::from_secs(5),
             resolvers: Resolvers::default(),
             secrets: Secrets::default(),
-            key_header: "idempotency-key".to_owned(),
-            replayed_header: "idempotent-replayed".to_owned(),
+            key_header: KEY_HEADER.to_owned(),
+            replayed_header: REPLAYED_HEADER.to_owned(),
             unreplayed: UNREPLAYED.map(str::to_owned).to_vec(),
             strict_keys: false,
             problem_base: DEFAULT_BASE.to_owned(),

@@ -138,6 +138,7 @@
 //! | [`outbox`] | messages to other systems |
 //! | [`inbox`] | messages from other systems |
 //! | [`migrations`] | the tables |
+//! | `openapi` | the contract in an OpenAPI document (feature `openapi`) |
 //! | [`testing`] | faults of lease mode, for tests of applications |
 //!
 //! # Cancellation
@@ -168,6 +169,7 @@
 //! | `r2d2` | diesel's `r2d2` pool, for blocking handlers | no |
 //! | `postgres-blocking` | diesel's `PgConnection`, over libpq; brings `postgres` and `r2d2` | no |
 //! | `mysql-blocking` | diesel's `MysqlConnection`, over the system's libmariadb or libmysqlclient; brings `mysql` and `r2d2` | no |
+//! | `openapi` | writes the contract into a `utoipa` document | no |
 //! | `nats` | the outbox's publisher for NATS JetStream, on `async-nats` | no |
 //! | `rabbitmq` | the outbox's publisher for RabbitMQ, on `lapin` | no |
 //! | `webhook` | the outbox's publisher for webhooks, on `reqwest` | no |
@@ -221,8 +223,13 @@ mod scope;
 
 mod defects;
 
+mod describe;
+mod described;
+
 pub mod inbox;
 pub mod migrations;
+#[cfg(feature = "openapi")]
+pub mod openapi;
 pub mod outbox;
 pub mod policy;
 pub mod pool;
@@ -240,6 +247,7 @@ pub use idem_macros::idempotent;
 
 pub use blocking::Blocking;
 pub use builder::{BuildError, Builder};
+pub use describe::{Description, describe};
 pub use idempotency::Idempotency;
 pub use key::IdempotencyKey;
 pub use lease::{KeptRequest, Resumed, StepError, Steps};

@@ -5,6 +5,8 @@
 use std::any::TypeId;
 use std::time::Duration;
 
+use crate::described::Described;
+
 /// What one endpoint declared in its `#[idempotent(..)]` attribute.
 ///
 /// The attribute makes one for each protected handler and registers it; [`policies`] lists them.
@@ -40,6 +42,8 @@ pub struct IdempotencyPolicy {
     pub retries: u32,
     /// The type of the handler's connection, which names the backend. In lease mode it has none.
     pub(crate) connection: Option<fn() -> TypeId>,
+    /// What `#[utoipa::path]` says beside it, if it is known.
+    pub(crate) operation: Option<fn() -> Described>,
 }
 
 /// What an endpoint in lease mode declared of its claim.

@@ -7,11 +7,15 @@ use std::time::Duration;
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, Responder};
 
+pub use crate::__operation as operation;
 pub use actix_web::{HttpRequest, HttpResponse};
 pub use inventory::submit;
 
 pub use crate::blocking::{Blocking, run as run_blocking};
+pub use crate::described::Described;
 pub use crate::lease::run as run_leased;
+#[cfg(feature = "openapi")]
+pub use crate::openapi::{Undescribed, described};
 pub use crate::policy::{
     BodyForm, IdempotencyPolicy, InFlight, Isolation, KeyRule, LeasePolicy, Registration, Resume,
     Scope, Store, Unresolved,
@@ -53,6 +57,7 @@ pub struct Declared {
     pub retries: u32,
     pub lease: Option<LeasePolicy>,
     pub connection: Option<fn() -> TypeId>,
+    pub operation: Option<fn() -> Described>,
 }
 
 /// The lease of one endpoint.
@@ -83,6 +88,7 @@ pub const fn policy(declared: Declared) -> IdempotencyPolicy {
         retries: declared.retries,
         lease: declared.lease,
         connection: declared.connection,
+        operation: declared.operation,
     }
 }
 

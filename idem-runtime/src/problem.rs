@@ -17,6 +17,8 @@ use crate::key::KeyError;
 /// Where `type` URIs begin unless [`Builder::problem_base`](crate::Builder::problem_base) says otherwise.
 pub const DEFAULT_BASE: &str = "urn:idem:problem:";
 
+pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
+
 /// What a client is asked to wait before it sends the same request again, in seconds.
 pub(crate) const RETRY_AFTER_SECONDS: u32 = 1;
 
@@ -268,10 +270,10 @@ impl Problem {
         self
     }
 
-    /// The answer, with `type` URIs under `base`.
-    pub(crate) fn respond(&self, base: &str) -> HttpResponse {
+    /// What is said in the body, with `type` URIs under `base`.
+    pub(crate) fn details(&self, base: &str) -> Details<'_> {
         let code = self.code.as_str();
-        let body = Details {
+        Details {
             r#type: format!("{base}{code}"),
             title: self.code.title(),
             status: self.status.as_u16(),
@@ -279,9 +281,14 @@ impl Problem {
             code,
             retryable: self.retryable,
             retry_after: self.retry_after,
-        };
+        }
+    }
+
+    /// The answer, with `type` URIs under `base`.
+    pub(crate) fn respond(&self, base: &str) -> HttpResponse {
+        let body = self.details(base);
         let mut response = HttpResponseBuilder::new(self.status);
-        response.insert_header((CONTENT_TYPE, "application/problem+json"));
+        response.insert_header((CONTENT_TYPE, MEDIA_TYPE));
         if let Some(seconds) = self.retry_after {
             response.insert_header((RETRY_AFTER, seconds));
         }
@@ -291,15 +298,15 @@ impl Problem {
 
 /// RFC 9457, section 3.1, and our extension members.
 #[derive(Serialize)]
-struct Details<'a> {
+pub(crate) struct Details<'a> {
     r#type: String,
-    title: &'static str,
-    status: u16,
-    detail: &'a str,
-    code: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) status: u16,
+    pub(crate) detail: &'a str,
+    pub(crate) code: &'static str,
     retryable: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    retry_after: Option<u32>,
+    pub(crate) retry_after: Option<u32>,
 }
 
 /// What the `type` URIs of this request's problems begin with, in its extensions.

@@ -21,6 +21,7 @@ const FEATURE_SETS: &[&str] = &[
     "nats",
     "rabbitmq",
     "webhook",
+    "openapi",
 ];
 
 /// Packages that are never published.

@@ -9,6 +9,9 @@ use actix_web::dev::Payload;
 use actix_web::http::header::AUTHORIZATION;
 use actix_web::{FromRequest, HttpRequest};
 use idem_runtime::Account;
+use utoipa::Modify;
+use utoipa::openapi::OpenApi;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 
 use crate::errors::ApiError;
 
@@ -35,6 +38,17 @@ impl FromRequest for AuthUser {
             account: account.to_owned(),
         });
         ready(user.ok_or(ApiError::Unauthorized))
+    }
+}
+
+/// The token in the document of the API.
+pub(crate) struct Bearer;
+
+impl Modify for Bearer {
+    fn modify(&self, document: &mut OpenApi) {
+        let components = document.components.get_or_insert_default();
+        let scheme = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+        components.add_security_scheme("bearer", scheme);
     }
 }
 

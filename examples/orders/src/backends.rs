@@ -12,11 +12,14 @@ macro_rules! backend {
             use diesel::prelude::*;
             use diesel_async::RunQueryDsl;
             use diesel_async::pooled_connection::bb8::Pool;
+            use idem_runtime::openapi::Contract;
             use idem_runtime::{Idempotency, IdempotencyKey, Steps, idempotent, outbox};
+            use utoipa::{Modify, OpenApi};
+            use utoipa_swagger_ui::SwaggerUi;
 
-            use crate::auth::AuthUser;
+            use crate::auth::{AuthUser, Bearer};
             use crate::courier::Courier;
-            use crate::errors::{ApiError, StartError};
+            use crate::errors::{ApiError, Refused, StartError};
             use crate::orders::{Line, NewOrder, Order, OrderView, order_handlers};
             use crate::payments::{NewPayment, PaymentView, payment_handlers};
             use crate::receipts::{Receipt, ReceiptView, TOPIC, receipt_handlers};
@@ -30,6 +33,18 @@ macro_rules! backend {
             receipt_handlers!($connection);
             shipment_handlers!($connection);
 
+            /// The document of these routes.
+            #[derive(OpenApi)]
+            #[openapi(
+                paths(
+                    create_order, cancel_order, list_orders, get_order, pay_order, take_receipt, list_receipts, ship_order
+                ),
+                components(responses(Refused)),
+                modifiers(&Bearer),
+                security(("bearer" = [])),
+            )]
+            pub(crate) struct Api;
+
             /// One `Idempotency` for the whole process, shared by the threads of the server. Its workers in the
             /// background start here.
             pub(crate) fn routes(
@@ -42,6 +57,9 @@ macro_rules! backend {
                     .worker_interval(workers::INTERVAL)
                     .build()?;
                 workers::start(&idempotency, &courier);
+                let mut document = Api::openapi();
+                Contract::of(&idempotency).modify(&mut document);
+                let swagger = SwaggerUi::new("/docs/{_:.*}").url("/openapi.json", document);
                 let idempotency = web::Data::new(idempotency);
                 let pool = web::Data::new(pool);
                 let courier = web::Data::new(courier);
@@ -58,7 +76,8 @@ macro_rules! backend {
                         .service(pay_order)
                         .service(take_receipt)
                         .service(list_receipts)
-                        .service(ship_order);
+                        .service(ship_order)
+                        .service(swagger.clone());
                 })
             }
         }
@@ -67,3 +86,17 @@ macro_rules! backend {
 
 backend!(postgres, diesel_async::AsyncPgConnection);
 backend!(sqlite, crate::db::AsyncSqliteConnection);
+
+#[cfg(test)]
+mod tests {
+    use idem_runtime::openapi::unmatched;
+    use utoipa::OpenApi;
+
+    use super::*;
+
+    #[test]
+    fn every_protected_endpoint_is_in_the_document() {
+        assert_eq!(unmatched(&postgres::Api::openapi()), []);
+        assert_eq!(unmatched(&sqlite::Api::openapi()), []);
+    }
+}

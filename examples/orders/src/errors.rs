@@ -10,6 +10,7 @@ use idem_runtime::StepError;
 use idem_runtime::outbox::EnqueueError;
 use serde::Serialize;
 use thiserror::Error;
+use utoipa::{ToResponse, ToSchema};
 
 /// Why a request is refused. A handler that returns one has its transaction rolled back, or that of its step.
 ///
@@ -57,8 +58,9 @@ pub(crate) enum ApiError {
     NoConnection(#[from] diesel_async::pooled_connection::bb8::RunError),
 }
 
-#[derive(Serialize)]
-struct Body {
+/// Why the request was refused.
+#[derive(Serialize, ToSchema, ToResponse)]
+pub(crate) struct Refused {
     error: &'static str,
     message: String,
 }
@@ -113,7 +115,7 @@ impl ResponseError for ApiError {
         if let Some(source) = self.source() {
             tracing::error!(%source, "{self}");
         }
-        let body = Body {
+        let body = Refused {
             error: self.name(),
             message: self.to_string(),
         };

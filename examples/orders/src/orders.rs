@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 
 use diesel::prelude::*;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::errors::ApiError;
 use crate::schema::{order_lines, orders};
 
 /// The body of `POST /orders`.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 pub(crate) struct NewOrder {
     items: Vec<NewItem>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 struct NewItem {
     sku: String,
     quantity: i32,
@@ -51,7 +52,7 @@ pub(crate) struct Order {
 }
 
 /// A row of `order_lines`, and its form in answers.
-#[derive(Queryable, Selectable, Insertable, Serialize)]
+#[derive(Queryable, Selectable, Insertable, Serialize, ToSchema)]
 #[diesel(table_name = order_lines)]
 pub(crate) struct Line {
     #[serde(skip)]
@@ -62,7 +63,7 @@ pub(crate) struct Line {
 }
 
 /// An order in an answer.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(crate) struct OrderView {
     id: i64,
     status: &'static str,
@@ -97,6 +98,12 @@ impl OrderView {
 macro_rules! order_handlers {
     ($connection:ty) => {
         /// Takes the items out of stock, makes an order of them and queues its receipt, all or nothing.
+        #[utoipa::path(tag = "orders", responses(
+                    (status = 201, description = "The order.", body = OrderView),
+                    (status = 401, response = Refused),
+                    (status = 409, response = Refused),
+                    (status = 422, response = Refused),
+                ))]
         #[post("/orders")]
         #[idempotent(scope = "account", retain = "72h")]
         pub(crate) async fn create_order(
@@ -181,6 +188,12 @@ macro_rules! order_handlers {
         }
 
         /// Cancels an order that is neither paid for nor on its way, and puts its items back into stock.
+        #[utoipa::path(tag = "orders", responses(
+                    (status = 200, description = "The order.", body = OrderView),
+                    (status = 401, response = Refused),
+                    (status = 404, response = Refused),
+                    (status = 409, response = Refused),
+                ))]
         #[post("/orders/{id}/cancel")]
         #[idempotent(scope = "account", retain = "24h")]
         pub(crate) async fn cancel_order(
@@ -221,6 +234,10 @@ macro_rules! order_handlers {
         }
 
         /// Reading needs no key, and takes a connection as in any application.
+        #[utoipa::path(tag = "orders", responses(
+                    (status = 200, description = "The newest hundred orders.", body = [OrderView]),
+                    (status = 401, response = Refused),
+                ))]
         #[get("/orders")]
         pub(crate) async fn list_orders(
             user: AuthUser,
@@ -241,6 +258,11 @@ macro_rules! order_handlers {
             Ok(HttpResponse::Ok().json(orders))
         }
 
+        #[utoipa::path(tag = "orders", responses(
+                    (status = 200, description = "The order.", body = OrderView),
+                    (status = 401, response = Refused),
+                    (status = 404, response = Refused),
+                ))]
         #[get("/orders/{id}")]
         pub(crate) async fn get_order(
             user: AuthUser,

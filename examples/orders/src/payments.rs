@@ -1,15 +1,16 @@
 //! Payments of an order. Nothing of idempotency but the attribute.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// The body of `POST /orders/{id}/payments`.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 pub(crate) struct NewPayment {
     pub(crate) amount_cents: i64,
 }
 
 /// A payment in an answer.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(crate) struct PaymentView {
     pub(crate) id: i64,
     pub(crate) order_id: i64,
@@ -21,6 +22,13 @@ pub(crate) struct PaymentView {
 macro_rules! payment_handlers {
     ($connection:ty) => {
         /// Books a payment. Money is remembered longer than an order: a client may come back after a holiday.
+        #[utoipa::path(tag = "payments", responses(
+                            (status = 201, description = "The payment.", body = PaymentView),
+                            (status = 401, response = Refused),
+                            (status = 404, response = Refused),
+                            (status = 409, response = Refused),
+                            (status = 422, response = Refused),
+                        ))]
         #[post("/orders/{id}/payments")]
         #[idempotent(scope = "account", retain = "7d")]
         pub(crate) async fn pay_order(

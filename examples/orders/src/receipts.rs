@@ -2,6 +2,7 @@
 
 use diesel::prelude::*;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::schema::receipts;
 
@@ -9,7 +10,7 @@ use crate::schema::receipts;
 pub(crate) const TOPIC: &str = "orders.receipt";
 
 /// The payload of a message, and a row of `receipts`.
-#[derive(Serialize, Deserialize, Insertable)]
+#[derive(Serialize, Deserialize, Insertable, ToSchema)]
 #[diesel(table_name = receipts)]
 pub(crate) struct Receipt {
     pub(crate) account: String,
@@ -18,7 +19,7 @@ pub(crate) struct Receipt {
 }
 
 /// A receipt in an answer.
-#[derive(Queryable, Selectable, Serialize)]
+#[derive(Queryable, Selectable, Serialize, ToSchema)]
 #[diesel(table_name = receipts)]
 pub(crate) struct ReceiptView {
     order_id: i64,
@@ -34,6 +35,13 @@ macro_rules! receipt_handlers {
         /// The scope is `endpoint`: who signs has no account, and nobody else comes as far. A receipt is remembered for
         /// longer than a relay goes on trying, a day or so, and not for longer than the key of the order, which makes the
         /// id: when that is used again, another order has it.
+        #[utoipa::path(
+            tag = "receipts",
+            request_body = Receipt,
+            // The signature, in its headers, is as Standard Webhooks has it.
+            security(()),
+            responses((status = 204, description = "It is here."), (status = 401, response = Refused)),
+        )]
         #[post("/receipts")]
         #[idempotent(scope = "endpoint", retain = "48h")]
         pub(crate) async fn take_receipt(
@@ -47,6 +55,10 @@ macro_rules! receipt_handlers {
             Ok(HttpResponse::NoContent().finish())
         }
 
+        #[utoipa::path(tag = "receipts", responses(
+            (status = 200, description = "The newest hundred receipts.", body = [ReceiptView]),
+            (status = 401, response = Refused),
+        ))]
         #[get("/receipts")]
         pub(crate) async fn list_receipts(
             user: AuthUser,

@@ -4,17 +4,18 @@
 use actix_web::http::StatusCode;
 use idem_runtime::{Reconciler, RecordedResponse, UnresolvedOperation, Verdict};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::courier::Courier;
 
 /// The body of `POST /orders/{id}/shipments`.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 pub(crate) struct NewShipment {
     pub(crate) to: String,
 }
 
 /// A shipment in an answer.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(crate) struct ShipmentView {
     pub(crate) order_id: i64,
     pub(crate) parcel: String,
@@ -31,6 +32,13 @@ macro_rules! shipment_handlers {
         ///
         /// The lease is short so that this can be tried out: it is renewed while the handler runs, and two minutes,
         /// the default, are a better choice.
+        #[utoipa::path(tag = "shipments", responses(
+                            (status = 201, description = "The shipment.", body = ShipmentView),
+                            (status = 401, response = Refused),
+                            (status = 404, response = Refused),
+                            (status = 409, response = Refused),
+                            (status = 502, response = Refused),
+                        ))]
         #[post("/orders/{id}/shipments")]
         #[idempotent(mode = "lease", lease = "3s", scope = "account", retain = "72h")]
         pub(crate) async fn ship_order(
