@@ -214,6 +214,7 @@ mod canonical;
 mod digest;
 mod fingerprint;
 
+mod horizon;
 mod key;
 mod scope;
 

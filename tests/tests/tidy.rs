@@ -215,6 +215,11 @@ const ROOMS: &[Room] = &[
         because: "SQL is the store's",
     },
     Room {
+        path: "idem-runtime/src/horizon.rs",
+        never: OUTSIDE,
+        because: "a horizon is a pure value",
+    },
+    Room {
         path: "idem-runtime/src/key.rs",
         never: OUTSIDE,
         because: "a key is a pure value",

@@ -10,13 +10,13 @@ use uuid::Uuid;
 
 use super::outbox::{Lock as StreamLock, Notify, requeued};
 use super::prune::{Prune, PruneSince, pruned};
-use super::{DeleteExpired, Insert, Lock, Look, NoFailure, is_taken, lock, look};
+use super::{DeleteExpired, Insert, Lock, Look, LookAndClock, NoFailure, is_taken, lock, look};
 use crate::policy::Isolation;
 use crate::store::blocking::Phases;
 use crate::store::lease::Pending;
 use crate::store::prune::{Pruned, Reached};
 use crate::store::questions::{answers, questions};
-use crate::store::row;
+use crate::store::row::{self, Seen};
 use crate::store::statement::Statement;
 use crate::store::{BlockingBackend, Claim, Claimed, CommitError, NewRecord, Record};
 use crate::transaction::postgres::blocking as transaction;
@@ -24,6 +24,7 @@ use crate::transaction::server as limits;
 
 impl RunQueryDsl<PgConnection> for Lock {}
 impl RunQueryDsl<PgConnection> for Look {}
+impl RunQueryDsl<PgConnection> for LookAndClock {}
 impl RunQueryDsl<PgConnection> for NoFailure {}
 impl RunQueryDsl<PgConnection> for DeleteExpired {}
 impl RunQueryDsl<PgConnection> for Insert<'_> {}
@@ -58,8 +59,7 @@ impl Phases for PgConnection {
     fn claim(&mut self, claim: &Claim, isolation: Option<Isolation>) -> QueryResult<Claimed> {
         transaction::begin(self, isolation)?;
         let locked = lock(claim).get_result(self)?;
-        let found = look(claim).get_result(self).optional()?;
-        let claimed = row::judge(claim, locked, found)?;
+        let claimed = row::judge(claim, locked, seen(self, claim)?)?;
         if !matches!(claimed, Claimed::Free { .. }) {
             transaction::rollback(self)?;
         }
@@ -164,6 +164,20 @@ impl Phases for PgConnection {
 
     questions! { leases answers }
     questions! { queue answers }
+}
+
+/// What is there behind the lock, in one statement.
+fn seen(connection: &mut PgConnection, claim: &Claim) -> QueryResult<Seen> {
+    match claim.horizon {
+        Some(_) => {
+            let seen = LookAndClock(look(claim)).get_result(connection);
+            seen.map(|(row, now)| Seen::from((row, now)))
+        }
+        None => {
+            let row = look(claim).get_result(connection).optional();
+            row.map(Seen::from)
+        }
+    }
 }
 
 fn write(connection: &mut PgConnection, record: &NewRecord) -> QueryResult<()> {
