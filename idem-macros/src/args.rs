@@ -9,7 +9,8 @@ use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 
 use crate::choices::{
-    self, BodyForm, InFlight, Isolation, KeyRule, Mode, Resume, Scope, Store, Unresolved,
+    self, BodyForm, ExpiredKeys, InFlight, Isolation, KeyRule, Mode, Resume, Scope, Store,
+    Unresolved,
 };
 use crate::problems::Problems;
 use crate::value::{self, Value};
@@ -59,6 +60,7 @@ options! {
     store: Store = choices::store, "\"final\"";
     in_flight: InFlight = choices::in_flight, "\"wait 2s\"";
     key: KeyRule = choices::key, "\"optional\"";
+    expired_keys: ExpiredKeys = choices::expired_keys, "\"refuse\"";
     fingerprint: BodyForm = choices::fingerprint, "\"raw\"";
     body_limit: u32 = size::read, "\"2MiB\"";
     response_limit: u32 = size::read, "\"1MiB\"";

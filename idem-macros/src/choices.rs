@@ -47,6 +47,13 @@ pub(crate) enum KeyRule {
     Optional,
 }
 
+/// What becomes of a key that is older than its record would be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum ExpiredKeys {
+    Run,
+    Refuse,
+}
+
 /// How the body goes into the fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum BodyForm {
@@ -136,6 +143,10 @@ pub(crate) fn key(value: &Value) -> syn::Result<KeyRule> {
         ("required", KeyRule::Required),
         ("optional", KeyRule::Optional),
     ])
+}
+
+pub(crate) fn expired_keys(value: &Value) -> syn::Result<ExpiredKeys> {
+    value.choice(&[("run", ExpiredKeys::Run), ("refuse", ExpiredKeys::Refuse)])
 }
 
 pub(crate) fn fingerprint(value: &Value) -> syn::Result<BodyForm> {

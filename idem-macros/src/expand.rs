@@ -8,7 +8,9 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{ItemFn, ReturnType, Visibility};
 
-use crate::choices::{BodyForm, InFlight, Isolation, KeyRule, Resume, Scope, Store, Unresolved};
+use crate::choices::{
+    BodyForm, ExpiredKeys, InFlight, Isolation, KeyRule, Resume, Scope, Store, Unresolved,
+};
 use crate::handler::{Handler, Lease, Policy};
 use crate::signature::{Argument, Arguments};
 
@@ -205,6 +207,7 @@ fn declaration(policy: &Policy, function: &Ident, connection: Option<TokenStream
     let store = store(policy.store);
     let in_flight = in_flight(policy.in_flight);
     let key = key(policy.key);
+    let expired_keys = expired_keys(policy.expired_keys);
     let fingerprint = fingerprint(policy.fingerprint);
     let body_limit = policy.body_limit as usize;
     let response_limit = policy.response_limit as usize;
@@ -224,6 +227,7 @@ fn declaration(policy: &Policy, function: &Ident, connection: Option<TokenStream
                     store: #store,
                     in_flight: #in_flight,
                     key: #key,
+                    expired_keys: #expired_keys,
                     fingerprint: #fingerprint,
                     body_limit: #body_limit,
                     response_limit: #response_limit,
@@ -279,6 +283,14 @@ fn key(key: KeyRule) -> TokenStream {
     match key {
         KeyRule::Required => quote_spanned!(span=> ::idem_runtime::private::KeyRule::Required),
         KeyRule::Optional => quote_spanned!(span=> ::idem_runtime::private::KeyRule::Optional),
+    }
+}
+
+fn expired_keys(expired_keys: ExpiredKeys) -> TokenStream {
+    let span = Span::mixed_site();
+    match expired_keys {
+        ExpiredKeys::Run => quote_spanned!(span=> ::idem_runtime::private::ExpiredKeys::Run),
+        ExpiredKeys::Refuse => quote_spanned!(span=> ::idem_runtime::private::ExpiredKeys::Refuse),
     }
 }
 

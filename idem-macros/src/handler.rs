@@ -9,7 +9,7 @@ use syn::ItemFn;
 use crate::args::{Args, Written};
 use crate::attributes::{self, Attributes};
 use crate::choices::{
-    BodyForm, InFlight, Isolation, KeyRule, Mode, Resume, Scope, Store, Unresolved,
+    BodyForm, ExpiredKeys, InFlight, Isolation, KeyRule, Mode, Resume, Scope, Store, Unresolved,
 };
 use crate::lengths::Lengths;
 use crate::modes;
@@ -33,6 +33,7 @@ pub(crate) struct Policy {
     pub(crate) store: Store,
     pub(crate) in_flight: InFlight,
     pub(crate) key: KeyRule,
+    pub(crate) expired_keys: ExpiredKeys,
     pub(crate) fingerprint: BodyForm,
     pub(crate) body_limit: u32,
     pub(crate) response_limit: u32,
@@ -90,6 +91,7 @@ impl Policy {
             store: given(args.store).unwrap_or(Store::Final),
             in_flight: given(args.in_flight).unwrap_or(InFlight::Reject),
             key: given(args.key).unwrap_or(KeyRule::Required),
+            expired_keys: given(args.expired_keys).unwrap_or(ExpiredKeys::Run),
             fingerprint: given(args.fingerprint).unwrap_or(BodyForm::Json),
             body_limit: given(args.body_limit).unwrap_or(BODY_LIMIT),
             response_limit: given(args.response_limit).unwrap_or(RESPONSE_LIMIT),

@@ -78,6 +78,7 @@ mod tests;
 /// | `store` | `"final"`, `"success"`, `"all"` | `"final"` | which responses are recorded: 2xx, 3xx and 4xx except 401, 403, 408, 425 and 429; 2xx and 3xx; every one |
 /// | `in_flight` | `"reject"`, `"wait <duration>"`, `"accept"` (lease mode) | `"reject"` | what a duplicate gets while the first attempt is running: 409 at once; its response if it comes in time, otherwise 409; 202 with the `Location` of a status resource |
 /// | `key` | `"required"`, `"optional"` | `"required"` | whether a request without a key is refused, or runs unprotected |
+/// | `expired_keys` | `"run"`, `"refuse"` | `"run"` | whether a UUIDv7 key that is nearly as old as `retain` and has no record is run, or refused with 410 because it may be a late retry |
 /// | `fingerprint` | `"json"`, `"raw"` | `"json"` | whether JSON bodies are compared in canonical form, or like all others byte for byte |
 /// | `body_limit` | a size | `"2MiB"` | the largest request body |
 /// | `response_limit` | a size | `"1MiB"` | the largest response body |

@@ -91,6 +91,7 @@ pub(crate) async fn settle<C: Backend>(
                         return Ok(Settled::Recorded(record));
                     }
                     Claimed::KeyHeld => return Err(operation.mismatch().into()),
+                    Claimed::KeyExpired => return Err(operation.key_expired().into()),
                     Claimed::InFlight => {
                         drop(connection);
                         first.elsewhere();

@@ -218,6 +218,7 @@ mod canonical;
 mod digest;
 mod fingerprint;
 
+mod horizon;
 mod key;
 mod scope;
 

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep};
 use crate::body;
 use crate::defects::{Defect, is_seeded};
 use crate::fingerprint::{Fingerprint, Subject};
+use crate::horizon::Horizon;
 use crate::idempotency::Settings;
 use crate::key::IdempotencyKey;
 use crate::policy::{IdempotencyPolicy, InFlight, Scope};
@@ -95,6 +96,7 @@ impl<C: Backend> Operation<C> {
             id,
             scope: Arc::clone(&name.scope),
             key: Arc::clone(&name.key),
+            horizon: Horizon::of(self.policy, &name.key),
         };
         self.request.extensions_mut().insert(name.clone());
         Keyed {
@@ -174,6 +176,12 @@ impl<C: Backend> Operation<C> {
     pub(crate) fn mismatch(&self) -> Problem {
         self.tell("mismatch");
         Problem::key_reused()
+    }
+
+    /// The answer to a key that may have had a record.
+    pub(crate) fn key_expired(&self) -> Problem {
+        self.tell("key_expired");
+        Problem::key_expired()
     }
 
     /// The answer where nobody knows how the first attempt ended, and nobody may run it again.

@@ -25,6 +25,8 @@ pub struct IdempotencyPolicy {
     pub in_flight: InFlight,
     /// Whether a request without a key is refused.
     pub key: KeyRule,
+    /// What becomes of a key that is older than its record would be.
+    pub expired_keys: ExpiredKeys,
     /// How the body goes into the fingerprint.
     pub fingerprint: BodyForm,
     /// The largest request body, in bytes.
@@ -152,6 +154,17 @@ pub enum KeyRule {
     Required,
     /// Without a key the handler runs in a plain transaction, and nothing is recorded.
     Optional,
+}
+
+/// What becomes of a key that says when it was made (a UUIDv7), has no record, and is so old that it
+/// may have had one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExpiredKeys {
+    /// It is run, like every key without a record; the default.
+    Run,
+    /// It is refused with 410: it may be a late retry.
+    Refuse,
 }
 
 /// How the body goes into the fingerprint.

@@ -17,8 +17,8 @@ pub use crate::lease::run as run_leased;
 #[cfg(feature = "openapi")]
 pub use crate::openapi::{Undescribed, described};
 pub use crate::policy::{
-    BodyForm, IdempotencyPolicy, InFlight, Isolation, KeyRule, LeasePolicy, Registration, Resume,
-    Scope, Store, Unresolved,
+    BodyForm, ExpiredKeys, IdempotencyPolicy, InFlight, Isolation, KeyRule, LeasePolicy,
+    Registration, Resume, Scope, Store, Unresolved,
 };
 pub use crate::run::run;
 
@@ -49,6 +49,7 @@ pub struct Declared {
     pub store: Store,
     pub in_flight: InFlight,
     pub key: KeyRule,
+    pub expired_keys: ExpiredKeys,
     pub fingerprint: BodyForm,
     pub body_limit: usize,
     pub response_limit: usize,
@@ -80,6 +81,7 @@ pub const fn policy(declared: Declared) -> IdempotencyPolicy {
         store: declared.store,
         in_flight: declared.in_flight,
         key: declared.key,
+        expired_keys: declared.expired_keys,
         fingerprint: declared.fingerprint,
         body_limit: declared.body_limit,
         response_limit: declared.response_limit,

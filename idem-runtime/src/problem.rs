@@ -38,6 +38,8 @@ pub enum ProblemCode {
     RequestTooLarge,
     /// 422: the key was used for another request.
     KeyReused,
+    /// 410: the key is older than its record would be, and there is none.
+    KeyExpired,
     /// 409: the first attempt is still running.
     InFlight,
     /// 409: nobody knows how the first attempt ended (lease mode).
@@ -64,6 +66,7 @@ impl ProblemCode {
             Self::ScopeUnresolved => "idempotency-scope-unresolved",
             Self::RequestTooLarge => "request-too-large",
             Self::KeyReused => "idempotency-key-reused",
+            Self::KeyExpired => "idempotency-key-expired",
             Self::InFlight => "idempotency-in-flight",
             Self::Unresolved => "idempotency-unresolved",
             Self::OperationUnknown => "idempotency-operation-unknown",
@@ -81,6 +84,7 @@ impl ProblemCode {
             Self::ScopeUnresolved => "Caller not identified",
             Self::RequestTooLarge => "Request too large",
             Self::KeyReused => "Idempotency key reused",
+            Self::KeyExpired => "Idempotency key expired",
             Self::InFlight => "Request in flight",
             Self::Unresolved => "Operation unresolved",
             Self::OperationUnknown => "Operation unknown",
@@ -170,6 +174,15 @@ impl Problem {
             ProblemCode::KeyReused,
             StatusCode::UNPROCESSABLE_ENTITY,
             "The key was used for another request. A new operation needs a new key.",
+        )
+    }
+
+    pub(crate) fn key_expired() -> Self {
+        Self::new(
+            ProblemCode::KeyExpired,
+            StatusCode::GONE,
+            "The key is so old that its first request may have been answered and forgotten. It was not run \
+             now; find out whether it has been before you send it with a new key.",
         )
     }
 

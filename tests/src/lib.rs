@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod app;
+#[cfg(doctest)]
+pub mod book;
 mod database;
 pub mod hook;
 mod http;

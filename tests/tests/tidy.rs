@@ -215,6 +215,11 @@ const ROOMS: &[Room] = &[
         because: "SQL is the store's",
     },
     Room {
+        path: "idem-runtime/src/horizon.rs",
+        never: OUTSIDE,
+        because: "a horizon is a pure value",
+    },
+    Room {
         path: "idem-runtime/src/key.rs",
         never: OUTSIDE,
         because: "a key is a pure value",
@@ -439,6 +444,7 @@ fn nothing_names_a_machine() {
         "migrations",
         "README.md",
         "ARCHITECTURE.md",
+        "book",
         "Cargo.toml",
         ".ci",
     ]);
@@ -448,6 +454,27 @@ fn nothing_names_a_machine() {
         for name in machine {
             assert!(!text.contains(name), "{} contains {name}", path.display());
         }
+    }
+}
+
+#[test]
+fn every_chapter_of_the_book_is_listed_and_compiled() {
+    let (listed, compiled) = (read("book/src/SUMMARY.md"), read("tests/src/book.rs"));
+    let chapters: Vec<_> = files_below(&root().join("book/src"), &["md"])
+        .into_iter()
+        .filter(|(path, _)| !path.ends_with("SUMMARY.md"))
+        .collect();
+    assert_eq!(listed.matches("](").count(), chapters.len());
+    for (path, _) in chapters {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap();
+        assert!(
+            listed.contains(&format!("]({name})")),
+            "{name} is not listed"
+        );
+        assert!(
+            compiled.contains(&format!("\"{name}\"")),
+            "{name} is not compiled"
+        );
     }
 }
 

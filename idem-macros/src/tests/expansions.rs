@@ -42,6 +42,7 @@ fn all_options() {
             store = "success",
             in_flight = "wait 3s",
             key = "optional",
+            expired_keys = "refuse",
             fingerprint = "raw",
             body_limit = "64KiB",
             response_limit = "128KiB",

@@ -6,7 +6,7 @@ use proc_macro2::TokenStream;
 
 use crate::args::{self, Args, Written};
 use crate::choices::{
-    BodyForm, InFlight, Isolation, KeyRule, Mode, Resume, Scope, Store, Unresolved,
+    BodyForm, ExpiredKeys, InFlight, Isolation, KeyRule, Mode, Resume, Scope, Store, Unresolved,
 };
 use crate::problems::Problems;
 
@@ -29,6 +29,7 @@ fn nothing_is_said_by_an_empty_attribute() {
     assert!(args.in_flight.is_none() && args.key.is_none() && args.fingerprint.is_none());
     assert!(args.body_limit.is_none() && args.response_limit.is_none());
     assert!(args.timeout.is_none() && args.isolation.is_none() && args.retries.is_none());
+    assert!(args.expired_keys.is_none());
     assert!(args.mode.is_none() && args.lease.is_none());
     assert!(args.unresolved.is_none() && args.resume.is_none());
 }
@@ -91,6 +92,13 @@ fn key_and_fingerprint() {
     let fingerprint = |name: &str| value(parse(&format!("fingerprint = {name:?}")).fingerprint);
     assert_eq!(fingerprint("json"), Some(BodyForm::Json));
     assert_eq!(fingerprint("raw"), Some(BodyForm::Raw));
+}
+
+#[test]
+fn expired_keys() {
+    let expired_keys = |text: &str| value(parse(&format!("expired_keys = {text:?}")).expired_keys);
+    assert_eq!(expired_keys("run"), Some(ExpiredKeys::Run));
+    assert_eq!(expired_keys("refuse"), Some(ExpiredKeys::Refuse));
 }
 
 #[test]

@@ -75,6 +75,7 @@ fn options() {
         ("in_flight with a bad duration", "in_flight = \"wait 2\""),
         ("in_flight waits for nothing", "in_flight = \"wait 0s\""),
         ("key unknown", "key = \"require\""),
+        ("expired_keys unknown", "expired_keys = \"reject\""),
         ("fingerprint unknown", "fingerprint = \"bytes\""),
         ("isolation in upper case", "isolation = \"READ COMMITTED\""),
         ("isolation unknown", "isolation = \"snapshot\""),

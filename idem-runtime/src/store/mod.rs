@@ -27,6 +27,7 @@ use std::time::Duration;
 use diesel::QueryResult;
 use diesel::result::Error;
 
+use crate::horizon::Horizon;
 use crate::policy::Isolation;
 use crate::response::StoredResponse;
 use crate::scope::OperationId;
@@ -143,6 +144,8 @@ pub struct Claim {
     pub(crate) fingerprint_lock: i64,
     pub(crate) scope: Arc<str>,
     pub(crate) key: Arc<str>,
+    /// Until when the key is run if there is no record; without one, for ever.
+    pub(crate) horizon: Option<Horizon>,
 }
 
 /// What a claim found.
@@ -161,6 +164,8 @@ pub enum Claimed {
     InFlight,
     /// Somebody is running another request with this key.
     KeyHeld,
+    /// Nobody has recorded or claimed this key, and it is past its horizon.
+    KeyExpired,
 }
 
 /// A record as it stands in the database.

@@ -16,7 +16,7 @@ use diesel::sql_types::{BigInt, Binary, Nullable};
 use diesel_async::{AsyncMysqlConnection, MysqlCancelToken, RunQueryDsl};
 
 use super::prune::{Pruned, Reached};
-use super::row::{self, Row, judge};
+use super::row::{self, Row, Seen, judge};
 use super::{Backend, Claim, Claimed, CommitError, NewRecord, Record, Store, insert};
 use crate::defects::{Defect, is_seeded};
 use crate::policy::Isolation;
@@ -123,13 +123,13 @@ impl Store for AsyncMysqlConnection {
 async fn locked_and_looked(
     connection: &mut AsyncMysqlConnection,
     claim: &Claim,
-) -> QueryResult<(Option<i64>, Option<Row>)> {
+) -> QueryResult<(Option<i64>, Seen)> {
     if is_seeded(Defect::LookBeforeLock) {
-        let found = look(claim, connection).await?;
+        let found = seen(claim, connection).await?;
         return Ok((lock(claim, connection).await?, found));
     }
     let locked = lock(claim, connection).await?;
-    Ok((locked, look(claim, connection).await?))
+    Ok((locked, seen(claim, connection).await?))
 }
 
 async fn lock(claim: &Claim, connection: &mut AsyncMysqlConnection) -> QueryResult<Option<i64>> {
@@ -140,6 +140,16 @@ async fn look(claim: &Claim, connection: &mut AsyncMysqlConnection) -> QueryResu
     let look = Look(claim.id.row);
     let row = async { look.get_result(connection).await.optional() };
     answered(OPENING, row).await
+}
+
+/// What is there behind the lock, in one statement.
+async fn seen(claim: &Claim, connection: &mut AsyncMysqlConnection) -> QueryResult<Seen> {
+    if claim.horizon.is_none() {
+        return look(claim, connection).await.map(Seen::from);
+    }
+    let look = LookAndClock(Look(claim.id.row));
+    let seen = answered(OPENING, look.get_result(connection)).await;
+    seen.map(|(row, now)| Seen::from((row, now)))
 }
 
 /// The claim: the lock on key and fingerprint first, the lock on the key second. NULL: the same request is
@@ -192,12 +202,32 @@ impl Query for Look {
 
 impl QueryFragment<Mysql> for Look {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Mysql>) -> QueryResult<()> {
-        out.push_sql(
-            "SELECT scope, `key`, fingerprint, status, headers, body, \
-             coalesce(status IS NULL OR expires_at > utc_timestamp(6), true) \
-             FROM idempotency_keys WHERE id = ",
-        );
+        out.push_sql(COLUMNS);
+        out.push_sql(" FROM idempotency_keys WHERE id = ");
         out.push_bind_param::<Binary, [u8]>(&self.0)
+    }
+}
+
+const COLUMNS: &str = "SELECT scope, `key`, fingerprint, status, headers, body, \
+                       coalesce(status IS NULL OR expires_at > utc_timestamp(6), true)";
+
+/// The same with the clock, which is there without a row. `unix_timestamp` would depend on the session's time
+/// zone.
+#[derive(QueryId)]
+struct LookAndClock(Look);
+
+impl Query for LookAndClock {
+    type SqlType = row::ColumnsAndClock;
+}
+
+impl QueryFragment<Mysql> for LookAndClock {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Mysql>) -> QueryResult<()> {
+        out.push_sql(COLUMNS);
+        out.push_sql(
+            ", timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6)) DIV 1000 \
+             FROM (SELECT 1) AS always LEFT JOIN idempotency_keys ON id = ",
+        );
+        out.push_bind_param::<Binary, [u8]>(&self.0.0)
     }
 }
 

@@ -17,7 +17,7 @@ use futures_util::{join, try_join};
 use tokio_postgres::CancelToken;
 
 use super::prune::{Pruned, Reached};
-use super::row::{self, judge};
+use super::row::{self, Seen, judge};
 use super::{Backend, Claim, Claimed, CommitError, INSERT, NewRecord, Record, Store};
 use crate::defects::{Defect, is_seeded};
 use crate::policy::Isolation;
@@ -70,7 +70,7 @@ impl Store for AsyncPgConnection {
         let answers = async {
             let begin = async { (&mut &*shared).batch_execute(&begin).await };
             let lock = async { lock(claim).get_result(&mut &*shared).await };
-            let look = async { look(claim).get_result(&mut &*shared).await.optional() };
+            let look = async { seen(shared, claim).await };
             let (begun, locked, found) = match is_seeded(Defect::LookBeforeLock) {
                 true => {
                     let (begun, found) = join!(begin, look);
@@ -151,6 +151,21 @@ fn look(claim: &Claim) -> Look {
     Look(uuid::Uuid::from_bytes(claim.id.row))
 }
 
+/// What is there behind the lock, in one statement.
+async fn seen(connection: &AsyncPgConnection, claim: &Claim) -> QueryResult<Seen> {
+    let mut connection = connection;
+    match claim.horizon {
+        Some(_) => {
+            let seen = LookAndClock(look(claim)).get_result(&mut connection).await;
+            seen.map(|(row, now)| Seen::from((row, now)))
+        }
+        None => {
+            let row = look(claim).get_result(&mut connection).await.optional();
+            row.map(Seen::from)
+        }
+    }
+}
+
 #[derive(QueryId)]
 struct Lock {
     fingerprint: i64,
@@ -186,12 +201,31 @@ impl Query for Look {
 
 impl QueryFragment<Pg> for Look {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql(
-            "SELECT scope, key, fingerprint, status::integer, headers, body, \
-             coalesce(status IS NULL OR expires_at > clock_timestamp(), true) \
-             FROM idempotency_keys WHERE id = ",
-        );
+        out.push_sql(COLUMNS);
+        out.push_sql(" FROM idempotency_keys WHERE id = ");
         out.push_bind_param::<Uuid, _>(&self.0)
+    }
+}
+
+const COLUMNS: &str = "SELECT scope, key, fingerprint, status::integer, headers, body, \
+                       coalesce(status IS NULL OR expires_at > clock_timestamp(), true)";
+
+/// The same with the clock, which is there without a row.
+#[derive(QueryId)]
+struct LookAndClock(Look);
+
+impl Query for LookAndClock {
+    type SqlType = row::ColumnsAndClock;
+}
+
+impl QueryFragment<Pg> for LookAndClock {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(COLUMNS);
+        out.push_sql(
+            ", floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint \
+             FROM (SELECT 1) AS always LEFT JOIN idempotency_keys ON id = ",
+        );
+        out.push_bind_param::<Uuid, _>(&self.0.0)
     }
 }
 

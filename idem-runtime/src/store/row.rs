@@ -5,7 +5,7 @@
 use diesel::QueryResult;
 use diesel::prelude::Queryable;
 use diesel::result::Error;
-use diesel::sql_types::{Binary, Bool, Integer, Nullable, Text};
+use diesel::sql_types::{BigInt, Binary, Bool, Integer, Nullable, Text};
 
 use super::{Claim, Claimed, Record};
 use crate::defects::{Defect, is_seeded};
@@ -20,6 +20,9 @@ pub(super) type Columns = (
     Nullable<Binary>,
     Bool,
 );
+
+/// The row, if there is one, and the database's clock in milliseconds since 1970.
+pub(super) type ColumnsAndClock = (Nullable<Columns>, BigInt);
 
 #[derive(Queryable)]
 pub(super) struct Row {
@@ -53,14 +56,31 @@ impl Row {
     }
 }
 
-/// What a claim has found: the answer of the lock, and the row that was there behind it. A row outranks a
-/// refused lock: another replay may hold that for a moment.
-pub(super) fn judge(
-    claim: &Claim,
-    locked: Option<bool>,
-    found: Option<Row>,
-) -> QueryResult<Claimed> {
-    let over_expired = match found {
+/// What a claim has seen behind its lock.
+pub(super) struct Seen {
+    pub(super) row: Option<Row>,
+    /// The database's clock, if the claim has a horizon.
+    pub(super) now: Option<i64>,
+}
+
+impl From<Option<Row>> for Seen {
+    fn from(row: Option<Row>) -> Self {
+        Self { row, now: None }
+    }
+}
+
+impl From<(Option<Row>, i64)> for Seen {
+    fn from((row, now): (Option<Row>, i64)) -> Self {
+        let now = Some(now);
+        Self { row, now }
+    }
+}
+
+/// What a claim has found: the answer of the lock, and what was there behind it. A row outranks a refused
+/// lock: another replay may hold that for a moment. Only who has the lock is refused for the key's age: who has
+/// not may yet get the record of who has.
+pub(super) fn judge(claim: &Claim, locked: Option<bool>, seen: Seen) -> QueryResult<Claimed> {
+    let over_expired = match seen.row {
         Some(row) => {
             row.check(claim)?;
             if row.live {
@@ -70,8 +90,11 @@ pub(super) fn judge(
         }
         None => false,
     };
+    let dated = claim.horizon.zip(seen.now);
+    let is_too_old = dated.is_some_and(|(horizon, now)| horizon.is_passed(now));
     Ok(match locked {
         _ if is_seeded(Defect::NoLockNoKey) => Claimed::Free { over_expired },
+        Some(true) if is_too_old => Claimed::KeyExpired,
         Some(true) => Claimed::Free { over_expired },
         Some(false) => Claimed::KeyHeld,
         None => Claimed::InFlight,

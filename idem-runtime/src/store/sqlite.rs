@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::lease::Pending;
 use super::prune::{Pruned, Reached};
 use super::questions::{answers, questions};
-use super::row::{self, Row};
+use super::row::{self, Row, Seen};
 use super::statement::{Piece, Statement, statement};
 use super::{
     Backend, BlockingBackend, Claim, Claimed, CommitError, Hop, INSERT, NewRecord, Phases, Record,
@@ -79,15 +79,16 @@ impl Phases for SqliteConnection {
 
     fn claim(&mut self, claim: &Claim, _: Option<Isolation>) -> QueryResult<Claimed> {
         // Nobody is asked for a lock: nothing but the row decides.
-        let judge = |found| row::judge(claim, Some(true), found);
-        let before = judge(look(self, claim)?)?;
-        if !matches!(before, Claimed::Free { .. }) {
+        let judge = |seen| row::judge(claim, Some(true), seen);
+        let before = judge(seen(self, claim)?)?;
+        // Whether a key is too old is for whoever has the claim to know.
+        if !matches!(before, Claimed::Free { .. } | Claimed::KeyExpired) {
             return Ok(before);
         }
         transaction::begin(self)?;
         let claimed = match is_seeded(Defect::LookBeforeLock) {
             true => before,
-            false => judge(look(self, claim)?)?,
+            false => judge(seen(self, claim)?)?,
         };
         if !matches!(claimed, Claimed::Free { .. }) {
             transaction::rollback(self)?;
@@ -237,6 +238,15 @@ fn look(connection: &mut SqliteConnection, claim: &Claim) -> QueryResult<Option<
     Look(claim.id.row).get_result(connection).optional()
 }
 
+/// What is there, in one statement.
+fn seen(connection: &mut SqliteConnection, claim: &Claim) -> QueryResult<Seen> {
+    if claim.horizon.is_none() {
+        return look(connection, claim).map(Seen::from);
+    }
+    let seen = LookAndClock(Look(claim.id.row)).get_result(connection);
+    seen.map(|(row, now)| Seen::from((row, now)))
+}
+
 /// The database's clock, as text that sorts by time.
 const NOW: &str = "strftime('%Y-%m-%d %H:%M:%f', 'now')";
 
@@ -251,13 +261,35 @@ impl RunQueryDsl<SqliteConnection> for Look {}
 
 impl QueryFragment<Sqlite> for Look {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
-        out.push_sql(
-            "SELECT scope, key, fingerprint, status, headers, body, \
-             coalesce(status IS NULL OR expires_at > ",
-        );
+        out.push_sql(COLUMNS);
         out.push_sql(NOW);
         out.push_sql(", 1) FROM idempotency_keys WHERE id = ");
         out.push_bind_param::<Binary, [u8]>(&self.0)
+    }
+}
+
+const COLUMNS: &str = "SELECT scope, key, fingerprint, status, headers, body, \
+                       coalesce(status IS NULL OR expires_at > ";
+
+/// The same with the clock, which is there without a row.
+#[derive(QueryId)]
+struct LookAndClock(Look);
+
+impl Query for LookAndClock {
+    type SqlType = row::ColumnsAndClock;
+}
+
+impl RunQueryDsl<SqliteConnection> for LookAndClock {}
+
+impl QueryFragment<Sqlite> for LookAndClock {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        out.push_sql(COLUMNS);
+        out.push_sql(NOW);
+        out.push_sql(
+            ", 1), CAST(round((julianday('now') - julianday('1970-01-01')) * 86400000) AS INTEGER) \
+             FROM (SELECT 1) AS always LEFT JOIN idempotency_keys ON id = ",
+        );
+        out.push_bind_param::<Binary, [u8]>(&self.0.0)
     }
 }
 

@@ -9,6 +9,7 @@ mod chaos;
 mod crash;
 mod cut;
 mod fingerprint;
+mod horizon;
 mod hostile;
 mod keys;
 mod lease;

@@ -54,7 +54,7 @@ async fn round_trips_of_a_first_attempt(stage: &Stage) {
 }
 
 /// The fewest of several tries: a slow machine can only make them look like more.
-async fn fewest(proxy: &Proxy, mut run: impl AsyncFnMut(usize)) -> usize {
+pub(crate) async fn fewest(proxy: &Proxy, mut run: impl AsyncFnMut(usize)) -> usize {
     let mut fewest = usize::MAX;
     for sample in 0..SAMPLES {
         proxy.clear();

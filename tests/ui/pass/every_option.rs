@@ -3,7 +3,7 @@ use std::time::Duration;
 use actix_web::{App, HttpResponse, web};
 use diesel_async::AsyncPgConnection;
 use idem_runtime::idempotent;
-use idem_runtime::policy::{BodyForm, InFlight, Isolation, KeyRule, Scope, Store};
+use idem_runtime::policy::{BodyForm, ExpiredKeys, InFlight, Isolation, KeyRule, Scope, Store};
 
 #[idempotent]
 async fn defaults(_conn: &mut AsyncPgConnection) -> HttpResponse {
@@ -17,6 +17,7 @@ async fn defaults(_conn: &mut AsyncPgConnection) -> HttpResponse {
     store = "success",
     in_flight = "wait 3s",
     key = "optional",
+    expired_keys = "refuse",
     fingerprint = "raw",
     body_limit = "64KiB",
     response_limit = "128KiB",
@@ -43,6 +44,7 @@ fn main() {
     assert_eq!(defaults.store, Store::Final);
     assert_eq!(defaults.in_flight, InFlight::Reject);
     assert_eq!(defaults.key, KeyRule::Required);
+    assert_eq!(defaults.expired_keys, ExpiredKeys::Run);
     assert_eq!(defaults.fingerprint, BodyForm::Json);
     assert_eq!(defaults.body_limit, 2 * 1024 * 1024);
     assert_eq!(defaults.response_limit, 1024 * 1024);
@@ -57,6 +59,7 @@ fn main() {
     assert_eq!(others.store, Store::Success);
     assert_eq!(others.in_flight, InFlight::Wait(Duration::from_secs(3)));
     assert_eq!(others.key, KeyRule::Optional);
+    assert_eq!(others.expired_keys, ExpiredKeys::Refuse);
     assert_eq!(others.fingerprint, BodyForm::Raw);
     assert_eq!(others.body_limit, 64 * 1024);
     assert_eq!(others.response_limit, 128 * 1024);

@@ -8,13 +8,14 @@ use diesel::sql_query;
 use uuid::Uuid;
 
 use super::outbox::{requeued, turn, unless_there};
-use super::{DeleteExpired, Lock, Look, lease, prune, record_sql};
+use super::{DeleteExpired, Lock, Look, LookAndClock, lease, prune, record_sql};
+use crate::defects::{Defect, is_seeded};
 use crate::policy::Isolation;
 use crate::store::blocking::{Hop, Phases};
 use crate::store::lease::Pending;
 use crate::store::prune::{Pruned, Reached};
 use crate::store::questions::questions;
-use crate::store::row::{self, Row, judge};
+use crate::store::row::{self, Row, Seen, judge};
 use crate::store::statement::Statement;
 use crate::store::{BlockingBackend, Claim, Claimed, CommitError, NewRecord, Record};
 use crate::transaction::mysql::blocking as transaction;
@@ -22,6 +23,7 @@ use crate::transaction::server as limits;
 
 impl RunQueryDsl<MysqlConnection> for Lock {}
 impl RunQueryDsl<MysqlConnection> for Look {}
+impl RunQueryDsl<MysqlConnection> for LookAndClock {}
 impl RunQueryDsl<MysqlConnection> for DeleteExpired {}
 
 #[diagnostic::do_not_recommend]
@@ -202,9 +204,22 @@ fn asked<T>(
 fn locked_and_looked(
     connection: &mut MysqlConnection,
     claim: &Claim,
-) -> QueryResult<(Option<i64>, Option<Row>)> {
+) -> QueryResult<(Option<i64>, Seen)> {
+    if is_seeded(Defect::LookBeforeLock) {
+        let found = seen(claim, connection)?;
+        return Ok((Lock::of(claim).get_result(connection)?, found));
+    }
     let locked = Lock::of(claim).get_result(connection)?;
-    Ok((locked, look(claim, connection)?))
+    Ok((locked, seen(claim, connection)?))
+}
+
+/// What is there behind the lock, in one statement.
+fn seen(claim: &Claim, connection: &mut MysqlConnection) -> QueryResult<Seen> {
+    if claim.horizon.is_none() {
+        return look(claim, connection).map(Seen::from);
+    }
+    let seen = LookAndClock(Look(claim.id.row)).get_result(connection);
+    seen.map(|(row, now)| Seen::from((row, now)))
 }
 
 fn look(claim: &Claim, connection: &mut MysqlConnection) -> QueryResult<Option<Row>> {

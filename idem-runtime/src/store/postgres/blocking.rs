@@ -10,14 +10,14 @@ use uuid::Uuid;
 
 use super::outbox::{Lock as StreamLock, Notify, requeued};
 use super::prune::{Prune, PruneSince, pruned};
-use super::{DeleteExpired, Insert, Lock, Look, NoFailure, is_taken, lock, look};
+use super::{DeleteExpired, Insert, Lock, Look, LookAndClock, NoFailure, is_taken, lock, look};
 use crate::defects::{Defect, is_seeded};
 use crate::policy::Isolation;
 use crate::store::blocking::{Hop, Phases};
 use crate::store::lease::Pending;
 use crate::store::prune::{Pruned, Reached};
 use crate::store::questions::{answers, questions};
-use crate::store::row;
+use crate::store::row::{self, Seen};
 use crate::store::statement::Statement;
 use crate::store::{BlockingBackend, Claim, Claimed, CommitError, NewRecord, Record};
 use crate::transaction::postgres::blocking as transaction;
@@ -25,6 +25,7 @@ use crate::transaction::server as limits;
 
 impl RunQueryDsl<PgConnection> for Lock {}
 impl RunQueryDsl<PgConnection> for Look {}
+impl RunQueryDsl<PgConnection> for LookAndClock {}
 impl RunQueryDsl<PgConnection> for NoFailure {}
 impl RunQueryDsl<PgConnection> for DeleteExpired {}
 impl RunQueryDsl<PgConnection> for Insert<'_> {}
@@ -177,13 +178,27 @@ impl Phases for PgConnection {
 fn locked_and_looked(
     connection: &mut PgConnection,
     claim: &Claim,
-) -> QueryResult<(Option<bool>, Option<row::Row>)> {
+) -> QueryResult<(Option<bool>, Seen)> {
     if is_seeded(Defect::LookBeforeLock) {
-        let found = look(claim).get_result(connection).optional()?;
+        let found = seen(connection, claim)?;
         return Ok((lock(claim).get_result(connection)?, found));
     }
     let locked = lock(claim).get_result(connection)?;
-    Ok((locked, look(claim).get_result(connection).optional()?))
+    Ok((locked, seen(connection, claim)?))
+}
+
+/// What is there behind the lock, in one statement.
+fn seen(connection: &mut PgConnection, claim: &Claim) -> QueryResult<Seen> {
+    match claim.horizon {
+        Some(_) => {
+            let seen = LookAndClock(look(claim)).get_result(connection);
+            seen.map(|(row, now)| Seen::from((row, now)))
+        }
+        None => {
+            let row = look(claim).get_result(connection).optional();
+            row.map(Seen::from)
+        }
+    }
 }
 
 fn write(connection: &mut PgConnection, record: &NewRecord) -> QueryResult<()> {

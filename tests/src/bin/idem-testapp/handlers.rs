@@ -155,6 +155,9 @@ macro_rules! stamp {
                 success "/success/script" (scope = "account", retain = "24h", store = "success");
                 all "/all/script" (scope = "account", retain = "24h", store = "all");
                 optional "/optional/script" (scope = "account", retain = "24h", key = "optional");
+                dated "/dated/script" (scope = "account", retain = "24h", expired_keys = "refuse");
+                dated_wait "/dated-wait/script"
+                    (scope = "account", retain = "24h", expired_keys = "refuse", in_flight = "wait 3s");
                 raw "/raw/script" (scope = "account", retain = "24h", fingerprint = "raw");
                 compressed "/compressed/script" (scope = "account", retain = "24h")
                     wrap "actix_web::middleware::Compress::default()";
@@ -230,6 +233,8 @@ macro_rules! stamp {
                     .service(success)
                     .service(all)
                     .service(optional)
+                    .service(dated)
+                    .service(dated_wait)
                     .service(raw)
                     .service(compressed)
                     .service(small)

@@ -8,6 +8,7 @@ mod crash;
 mod cut;
 mod heartbeat;
 mod holding;
+mod horizon;
 mod outage;
 mod pruning;
 mod reconcile;

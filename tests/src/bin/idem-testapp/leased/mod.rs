@@ -135,6 +135,8 @@ macro_rules! stamp {
                 hasty "/hasty/script" (lease = "2s", unresolved = "rerun", timeout = "1s");
                 patient "/patient/script" (lease = "2s", unresolved = "hold", in_flight = "wait 5s");
                 picky "/picky/script" (lease = "2s", unresolved = "hold", store = "success");
+                dated_rerun "/dated-rerun/script"
+                    (lease = "2s", unresolved = "rerun", retain = "24h", expired_keys = "refuse");
                 accept "/accept/script" (lease = "2s", unresolved = "rerun", in_flight = "accept");
                 accept_hold "/accept-hold/script" (lease = "2s", unresolved = "hold", in_flight = "accept");
             }
@@ -157,6 +159,7 @@ macro_rules! stamp {
                     .service(hasty)
                     .service(patient)
                     .service(picky)
+                    .service(dated_rerun)
                     .service(accept)
                     .service(accept_hold)
                     .service(in_steps)
