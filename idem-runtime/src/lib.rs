@@ -137,6 +137,7 @@
 //! | [`problem`] | our own answers |
 //! | [`outbox`] | messages to other systems |
 //! | [`inbox`] | messages from other systems |
+//! | [`inspect`] | what stands in the tables, for operators |
 //! | [`migrations`] | the tables |
 //! | [`testing`] | faults of lease mode, for tests of applications |
 //!
@@ -220,6 +221,7 @@ mod scope;
 mod defects;
 
 pub mod inbox;
+pub mod inspect;
 pub mod migrations;
 pub mod outbox;
 pub mod policy;
@@ -247,4 +249,5 @@ pub use scope::Account;
 pub use store::{Backend, BlockingBackend, Pruner, prune};
 pub use workers::{
     Reconciler, RecordedResponse, UnresolvedOperation, Verdict, Worker, settle, unresolved,
+    unresolved_operation,
 };
