@@ -22,6 +22,13 @@ pub(crate) enum Command {
     /// The tables that idem-runtime keeps in the application's database.
     #[command(subcommand)]
     Migration(Migration),
+    #[command(flatten)]
+    Database(OnDatabase),
+}
+
+/// What needs a connection.
+#[derive(Debug, Subcommand)]
+pub(crate) enum OnDatabase {
     /// Check a database: its schema, what is stuck in it, and what is risky.
     ///
     /// The exit code is 1 if there is a finding.

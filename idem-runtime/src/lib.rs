@@ -175,7 +175,7 @@
 //! dependency on the client.
 
 #![cfg_attr(
-    not(all(feature = "postgres", feature = "sqlite")),
+    not(all(feature = "postgres", feature = "sqlite", feature = "r2d2")),
     allow(
         dead_code,
         reason = "one backend alone does not use all that they share"

@@ -16,6 +16,7 @@ const FEATURE_SETS: &[&str] = &[
     "sqlite,deadpool",
     "postgres-blocking",
     "sqlite,r2d2",
+    "postgres,mysql,sqlite",
     "nats",
     "rabbitmq",
     "webhook",
