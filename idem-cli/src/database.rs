@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use diesel::SqliteConnection;
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
-use diesel_async::{AsyncConnection, AsyncMysqlConnection, AsyncPgConnection, SimpleAsyncConnection};
+use diesel_async::{
+    AsyncConnection, AsyncMysqlConnection, AsyncPgConnection, SimpleAsyncConnection,
+};
 use idem_runtime::pool;
 use tokio::time::timeout;
 
@@ -62,7 +64,9 @@ pub(crate) async fn connect(url: &str) -> Result<Connection, Error> {
 }
 
 fn path(url: &str) -> &str {
-    let path = url.strip_prefix("sqlite://").or_else(|| url.strip_prefix("sqlite:"));
+    let path = url
+        .strip_prefix("sqlite://")
+        .or_else(|| url.strip_prefix("sqlite:"));
     let path = path.or_else(|| url.strip_prefix("file://"));
     path.or_else(|| url.strip_prefix("file:")).unwrap_or(url)
 }

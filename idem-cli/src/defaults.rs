@@ -102,7 +102,9 @@ fn configured(path: &Path) -> Result<Option<PathBuf>, Error> {
         path: path.to_owned(),
         source,
     })?;
-    let dir = config.migrations_directory.and_then(|directory| directory.dir);
+    let dir = config
+        .migrations_directory
+        .and_then(|directory| directory.dir);
     Ok(dir.map(|dir| path.parent().unwrap_or(Path::new("")).join(dir)))
 }
 

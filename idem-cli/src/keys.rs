@@ -90,7 +90,9 @@ impl Response {
 
     fn text(&self) -> String {
         let headers = self.headers.iter();
-        let mut text: String = headers.map(|(name, value)| format!("{name}: {value}\n")).collect();
+        let mut text: String = headers
+            .map(|(name, value)| format!("{name}: {value}\n"))
+            .collect();
         text.push('\n');
         match (&self.body, &self.body_base64) {
             (Some(body), _) => text += &printable(body),
@@ -109,21 +111,29 @@ pub(crate) async fn list<C: Backend>(conn: &mut C, asked: &ListKeys) -> Result<(
     let found = inspect::operations(conn, &filter, asked.after, asked.limit).await?;
     let is_full = found.len() == asked.limit as usize;
     let page = Page {
-        next: found.last().filter(|_| is_full).map(|last| last.id.to_string()),
+        next: found
+            .last()
+            .filter(|_| is_full)
+            .map(|last| last.id.to_string()),
         operations: found.iter().map(Shown::new).collect(),
     };
     print(asked.target.json, &page, || {
         let rows = found.iter().map(|operation| {
             vec![
                 operation.state.name().to_owned(),
-                operation.status.map_or_else(String::new, |status| status.to_string()),
+                operation
+                    .status
+                    .map_or_else(String::new, |status| status.to_string()),
                 operation.endpoint.clone(),
                 operation.scope.clone(),
                 operation.key.clone(),
                 since(operation),
             ]
         });
-        let mut text = table(&["STATE", "STATUS", "ENDPOINT", "SCOPE", "KEY", "SINCE"], rows);
+        let mut text = table(
+            &["STATE", "STATUS", "ENDPOINT", "SCOPE", "KEY", "SINCE"],
+            rows,
+        );
         match &page.next {
             Some(next) => text += &format!("\nMore: --after {next}"),
             None => text += &format!("\n{} operations", found.len()),
@@ -152,7 +162,9 @@ pub(crate) async fn show<C: Backend>(conn: &mut C, asked: &ShowKey) -> Result<()
     shown.response = response.as_ref().map(Response::new);
     print(asked.target.json, &shown, || {
         let steps = Some(&operation.steps).filter(|steps| !steps.is_empty());
-        let retain = operation.retain.map(|retain| format!("{} (at its recording)", length(retain)));
+        let retain = operation
+            .retain
+            .map(|retain| format!("{} (at its recording)", length(retain)));
         let mut text = facts(&[
             ("id", Some(operation.id.to_string())),
             ("scope", Some(operation.scope.clone())),
@@ -160,11 +172,20 @@ pub(crate) async fn show<C: Backend>(conn: &mut C, asked: &ShowKey) -> Result<()
             ("endpoint", Some(operation.endpoint.clone())),
             ("state", Some(operation.state.name().to_owned())),
             ("status", operation.status.map(|status| status.to_string())),
-            ("body", operation.body_size.map(|bytes| format!("{bytes} bytes"))),
-            ("recorded", operation.recorded_for.map(|ago| length(ago) + " ago")),
+            (
+                "body",
+                operation.body_size.map(|bytes| format!("{bytes} bytes")),
+            ),
+            (
+                "recorded",
+                operation.recorded_for.map(|ago| length(ago) + " ago"),
+            ),
             ("expires in", operation.expires_in.map(length)),
             ("retain", retain),
-            ("lease ended", operation.lease_ended_for.map(|ago| length(ago) + " ago")),
+            (
+                "lease ended",
+                operation.lease_ended_for.map(|ago| length(ago) + " ago"),
+            ),
             ("rule", operation.rule.clone()),
             ("steps", steps.map(|steps| steps.join(", "))),
         ]);

@@ -76,7 +76,14 @@ pub(crate) async fn list<C: Backend>(conn: &mut C, asked: &ListMessages) -> Resu
                 message.last_error.clone().unwrap_or_default(),
             ]
         });
-        let headers = ["ID", "TOPIC", "ORDERING KEY", "ATTEMPTS", "DEAD FOR", "LAST ERROR"];
+        let headers = [
+            "ID",
+            "TOPIC",
+            "ORDERING KEY",
+            "ATTEMPTS",
+            "DEAD FOR",
+            "LAST ERROR",
+        ];
         let mut text = table(&headers, rows);
         match page.next {
             Some(next) => text += &format!("\nMore: --after {next}"),
@@ -84,7 +91,11 @@ pub(crate) async fn list<C: Backend>(conn: &mut C, asked: &ListMessages) -> Resu
         }
         match overdue.oldest {
             Some(oldest) => {
-                text += &format!(", {} due and not taken, for {}", overdue.count, length(oldest));
+                text += &format!(
+                    ", {} due and not taken, for {}",
+                    overdue.count,
+                    length(oldest)
+                );
             }
             None => text += ", none due and not taken",
         }
@@ -122,11 +133,19 @@ async fn change<C: Backend>(
         Err(_) => "unknown",
     };
     let id = asked.id.to_string();
-    let line = Change { row: Some(&id), rows: None, outcome };
+    let line = Change {
+        row: Some(&id),
+        rows: None,
+        outcome,
+    };
     audit.write(conn, line).await?;
     if !done? {
-        return Err(Error::Refused("nothing was done: there is no dead message with this id".to_owned()));
+        return Err(Error::Refused(
+            "nothing was done: there is no dead message with this id".to_owned(),
+        ));
     }
-    print(asked.target.json, &Done { id: &id, outcome }, || format!("{outcome}  {id}"));
+    print(asked.target.json, &Done { id: &id, outcome }, || {
+        format!("{outcome}  {id}")
+    });
     Ok(())
 }

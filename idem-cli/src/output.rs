@@ -37,7 +37,11 @@ pub(crate) fn facts(facts: &[(&str, Option<String>)]) -> String {
 }
 
 fn lines(table: &Table) -> String {
-    table.to_string().lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+    table
+        .to_string()
+        .lines()
+        .map(|line| line.trim_end().to_owned() + "\n")
+        .collect()
 }
 
 /// As it is, save what a terminal would act on.

@@ -20,7 +20,10 @@ struct Done {
 pub(crate) async fn prune<C: Backend>(conn: &mut C, asked: Prune) -> Result<(), Error> {
     let expired = inspect::count(conn, OperationState::Expired).await?.count;
     if expired > 0 {
-        confirm(&asked.changing, &format!("Delete {expired} expired records?"))?;
+        confirm(
+            &asked.changing,
+            &format!("Delete {expired} expired records?"),
+        )?;
     }
     let audit = Audit::open("prune", asked.changing.audit)?;
     let bar = bar(expired);
@@ -44,10 +47,16 @@ pub(crate) async fn prune<C: Backend>(conn: &mut C, asked: Prune) -> Result<(), 
         Ok(()) => "deleted",
         Err(_) => "ended early",
     };
-    let change = Change { row: None, rows: Some(deleted), outcome };
+    let change = Change {
+        row: None,
+        rows: Some(deleted),
+        outcome,
+    };
     audit.write(conn, change).await?;
     done?;
-    print(asked.target.json, &Done { deleted }, || format!("{deleted} expired records deleted"));
+    print(asked.target.json, &Done { deleted }, || {
+        format!("{deleted} expired records deleted")
+    });
     Ok(())
 }
 

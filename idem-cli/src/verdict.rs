@@ -41,7 +41,16 @@ pub(crate) async fn release<C: Backend>(conn: &mut C, asked: ReleaseKey) -> Resu
         outcome: "released",
     };
     let json = asked.target.json;
-    give(conn, &asked.name, asked.changing, json, words, Verdict::Released, Duration::ZERO).await
+    give(
+        conn,
+        &asked.name,
+        asked.changing,
+        json,
+        words,
+        Verdict::Released,
+        Duration::ZERO,
+    )
+    .await
 }
 
 pub(crate) async fn settle<C: Backend>(conn: &mut C, asked: SettleKey) -> Result<(), Error> {
@@ -53,7 +62,16 @@ pub(crate) async fn settle<C: Backend>(conn: &mut C, asked: SettleKey) -> Result
     };
     let json = asked.target.json;
     let verdict = Verdict::Completed(response);
-    give(conn, &asked.name, asked.changing, json, words, verdict, asked.retain).await
+    give(
+        conn,
+        &asked.name,
+        asked.changing,
+        json,
+        words,
+        verdict,
+        asked.retain,
+    )
+    .await
 }
 
 fn response(asked: &SettleKey) -> Result<RecordedResponse, Error> {
@@ -61,8 +79,11 @@ fn response(asked: &SettleKey) -> Result<RecordedResponse, Error> {
     let status = StatusCode::from_u16(asked.status).map_err(|_| wrong("status"))?;
     let mut response = RecordedResponse::new(status);
     for header in &asked.header {
-        let (name, value) = header.split_once(':').ok_or_else(|| wrong("header: name, colon, value"))?;
-        let name = HeaderName::from_bytes(name.trim().as_bytes()).map_err(|_| wrong("header name"))?;
+        let (name, value) = header
+            .split_once(':')
+            .ok_or_else(|| wrong("header: name, colon, value"))?;
+        let name =
+            HeaderName::from_bytes(name.trim().as_bytes()).map_err(|_| wrong("header name"))?;
         let value = HeaderValue::from_str(value.trim()).map_err(|_| wrong("header value"))?;
         response = response.header(name, value);
     }
@@ -80,7 +101,10 @@ fn body(path: &Path) -> Result<Vec<u8>, Error> {
         }
         false => fs::read(path),
     };
-    read.map_err(|source| Error::File { path: path.to_owned(), source })
+    read.map_err(|source| Error::File {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Gives a verdict on the operation as it is found now.
@@ -98,7 +122,10 @@ async fn give<C: Backend>(
     };
     let Some(unresolved) = unresolved_operation(conn, &name.scope, &name.key).await? else {
         let state = operation.state.name();
-        let refusal = format!("nothing was done: it is {state}, and only what is unresolved can be {}", words.outcome);
+        let refusal = format!(
+            "nothing was done: it is {state}, and only what is unresolved can be {}",
+            words.outcome
+        );
         return Err(Error::Refused(refusal));
     };
     let question = format!("{}\n{}", about(&unresolved), words.question);
@@ -111,13 +138,20 @@ async fn give<C: Backend>(
         Err(_) => "unknown",
     };
     let id = operation.id.to_string();
-    let change = Change { row: Some(&id), rows: None, outcome };
+    let change = Change {
+        row: Some(&id),
+        rows: None,
+        outcome,
+    };
     audit.write(conn, change).await?;
     if !done? {
-        let refusal = "nothing was done: somebody has worked on the operation, or settled it, meanwhile";
+        let refusal =
+            "nothing was done: somebody has worked on the operation, or settled it, meanwhile";
         return Err(Error::Refused(refusal.to_owned()));
     }
-    print(json, &Done { id: &id, outcome }, || format!("{outcome}  {id}"));
+    print(json, &Done { id: &id, outcome }, || {
+        format!("{outcome}  {id}")
+    });
     Ok(())
 }
 

@@ -106,7 +106,10 @@ impl Operation {
     fn new(row: OperationRow) -> QueryResult<Self> {
         let mut states = OperationState::ALL.into_iter();
         let state = states.find(|state| state.name() == row.state);
-        let retain = row.recorded.zip(row.expired).map(|(recorded, expired)| recorded - expired);
+        let retain = row
+            .recorded
+            .zip(row.expired)
+            .map(|(recorded, expired)| recorded - expired);
         Ok(Self {
             id: Uuid::from_slice(&row.id).map_err(unreadable)?,
             scope: row.scope,
@@ -115,7 +118,9 @@ impl Operation {
             state: state.ok_or(Error::NotFound)?,
             status: row.status.and_then(|status| status.try_into().ok()),
             rule: row.unresolved,
-            steps: finished(&row.steps.unwrap_or_default()).map(|step| step.step).collect(),
+            steps: finished(&row.steps.unwrap_or_default())
+                .map(|step| step.step)
+                .collect(),
             attempts: row.attempts.try_into().unwrap_or(u32::MAX),
             body_size: row.body.and_then(|size| size.try_into().ok()),
             recorded_for: row.recorded.map(length),
@@ -206,7 +211,11 @@ pub async fn response<C: Backend>(
     let state = lease::state(conn, OperationId::new(scope, key).row).await?;
     let stored = state.filter(|state| state.scope == scope);
     let stored = stored.and_then(lease::State::response);
-    stored.as_ref().map(RecordedResponse::of_stored).transpose().map_err(unreadable)
+    stored
+        .as_ref()
+        .map(RecordedResponse::of_stored)
+        .transpose()
+        .map_err(unreadable)
 }
 
 /// How many there are of a kind.

@@ -13,13 +13,21 @@ impl Catalog for AsyncMysqlConnection {
     async fn columns(&mut self, table: &str) -> QueryResult<Vec<String>> {
         let query = "SELECT CAST(column_name AS char) AS name FROM information_schema.columns \
              WHERE table_schema = database() AND table_name = ?";
-        sql_query(query).bind::<Text, _>(table).load(self).await.map(names)
+        sql_query(query)
+            .bind::<Text, _>(table)
+            .load(self)
+            .await
+            .map(names)
     }
 
     async fn indexes(&mut self, table: &str) -> QueryResult<Vec<String>> {
         let query = "SELECT DISTINCT CAST(index_name AS char) AS name FROM information_schema.statistics \
              WHERE table_schema = database() AND table_name = ?";
-        sql_query(query).bind::<Text, _>(table).load(self).await.map(names)
+        sql_query(query)
+            .bind::<Text, _>(table)
+            .load(self)
+            .await
+            .map(names)
     }
 
     async fn versions(&mut self) -> QueryResult<Vec<String>> {
@@ -33,7 +41,10 @@ impl Catalog for AsyncMysqlConnection {
     async fn is_durable(&mut self, table: &str) -> QueryResult<bool> {
         let query = "SELECT engine = 'InnoDB' AS yes FROM information_schema.tables \
              WHERE table_schema = database() AND table_name = ?";
-        let found: Yes = sql_query(query).bind::<Text, _>(table).get_result(self).await?;
+        let found: Yes = sql_query(query)
+            .bind::<Text, _>(table)
+            .get_result(self)
+            .await?;
         Ok(found.yes)
     }
 
@@ -42,6 +53,9 @@ impl Catalog for AsyncMysqlConnection {
              CAST(index_length AS signed) AS index_bytes, CAST(table_rows AS signed) AS `rows`, \
              CAST(NULL AS signed) AS dead_rows, CAST(data_free AS signed) AS free_bytes \
              FROM information_schema.tables WHERE table_schema = database() AND table_name = ?";
-        sql_query(query).bind::<Text, _>(table).get_result(self).await
+        sql_query(query)
+            .bind::<Text, _>(table)
+            .get_result(self)
+            .await
     }
 }

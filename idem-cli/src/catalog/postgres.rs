@@ -13,7 +13,11 @@ impl Catalog for AsyncPgConnection {
     async fn columns(&mut self, table: &str) -> QueryResult<Vec<String>> {
         let query = "SELECT attname::text AS name FROM pg_attribute \
              WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped";
-        sql_query(query).bind::<Text, _>(table).load(self).await.map(names)
+        sql_query(query)
+            .bind::<Text, _>(table)
+            .load(self)
+            .await
+            .map(names)
     }
 
     /// One that CREATE INDEX CONCURRENTLY has left unfinished is there, and of no use.
@@ -21,7 +25,11 @@ impl Catalog for AsyncPgConnection {
         let query = "SELECT relname::text AS name FROM pg_index \
              JOIN pg_class ON pg_class.oid = indexrelid \
              WHERE indrelid = to_regclass($1) AND indisvalid";
-        sql_query(query).bind::<Text, _>(table).load(self).await.map(names)
+        sql_query(query)
+            .bind::<Text, _>(table)
+            .load(self)
+            .await
+            .map(names)
     }
 
     async fn versions(&mut self) -> QueryResult<Vec<String>> {
@@ -34,7 +42,10 @@ impl Catalog for AsyncPgConnection {
 
     async fn is_durable(&mut self, table: &str) -> QueryResult<bool> {
         let query = "SELECT relpersistence = 'p' AS yes FROM pg_class WHERE oid = to_regclass($1)";
-        let found: Yes = sql_query(query).bind::<Text, _>(table).get_result(self).await?;
+        let found: Yes = sql_query(query)
+            .bind::<Text, _>(table)
+            .get_result(self)
+            .await?;
         Ok(found.yes)
     }
 
@@ -42,6 +53,9 @@ impl Catalog for AsyncPgConnection {
         let query = "SELECT pg_table_size(relid) AS table_bytes, pg_indexes_size(relid) AS index_bytes, \
              n_live_tup AS rows, n_dead_tup AS dead_rows, NULL::bigint AS free_bytes \
              FROM pg_stat_user_tables WHERE relid = to_regclass($1)";
-        sql_query(query).bind::<Text, _>(table).get_result(self).await
+        sql_query(query)
+            .bind::<Text, _>(table)
+            .get_result(self)
+            .await
     }
 }

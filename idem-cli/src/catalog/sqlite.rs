@@ -13,12 +13,20 @@ impl Catalog for SyncConnectionWrapper<SqliteConnection> {
 
     async fn columns(&mut self, table: &str) -> QueryResult<Vec<String>> {
         let query = "SELECT name FROM pragma_table_info(?)";
-        sql_query(query).bind::<Text, _>(table).load(self).await.map(names)
+        sql_query(query)
+            .bind::<Text, _>(table)
+            .load(self)
+            .await
+            .map(names)
     }
 
     async fn indexes(&mut self, table: &str) -> QueryResult<Vec<String>> {
         let query = "SELECT name FROM pragma_index_list(?)";
-        sql_query(query).bind::<Text, _>(table).load(self).await.map(names)
+        sql_query(query)
+            .bind::<Text, _>(table)
+            .load(self)
+            .await
+            .map(names)
     }
 
     async fn versions(&mut self) -> QueryResult<Vec<String>> {

@@ -21,9 +21,14 @@ pub(super) async fn check<C: Catalog>(conn: &mut C) -> QueryResult<Finding> {
     let begun = Instant::now();
     let theirs = inspect::clock(conn).await?;
     let round_trip = begun.elapsed();
-    let ours = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let ours = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     let skew = ours.abs_diff(theirs).saturating_sub(round_trip);
-    let says = format!("this machine's clock and the database's are {} apart", length(skew));
+    let says = format!(
+        "this machine's clock and the database's are {} apart",
+        length(skew)
+    );
     let to_do = "Synchronise both. Leases and retention are the database's and do not suffer; log lines, and the \
                  timestamps of signed webhooks, are the application's. Run this on the machines of the application.";
     Ok(match skew {

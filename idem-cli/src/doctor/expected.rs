@@ -32,7 +32,9 @@ pub(super) fn tables(files: &[MigrationFile]) -> Vec<Table> {
                     continue;
                 };
                 if is_open && is_column(line) {
-                    table.columns.extend(words.first().map(|&name| name.to_owned()));
+                    table
+                        .columns
+                        .extend(words.first().map(|&name| name.to_owned()));
                 }
                 for pair in words.windows(3) {
                     match *pair {
@@ -58,7 +60,9 @@ fn bare(word: &str) -> &str {
 
 fn is_column(line: &str) -> bool {
     let name = line.strip_prefix("    ");
-    name.is_some_and(|name| name.starts_with(|first: char| first == '`' || first.is_ascii_lowercase()))
+    name.is_some_and(|name| {
+        name.starts_with(|first: char| first == '`' || first.is_ascii_lowercase())
+    })
 }
 
 #[cfg(test)]

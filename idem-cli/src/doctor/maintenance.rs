@@ -21,9 +21,14 @@ pub(super) async fn check<C: Catalog>(conn: &mut C) -> QueryResult<Finding> {
                  Expired records do no harm but grow the table.";
     Ok(match expired.count {
         0 => Finding::ok(CHECK, "no record has expired and is still there"),
-        count if oldest < LATE => Finding::ok(CHECK, format!("{count} expired records, none for an hour")),
+        count if oldest < LATE => {
+            Finding::ok(CHECK, format!("{count} expired records, none for an hour"))
+        }
         count => {
-            let says = format!("{count} expired records, the oldest for {}: nobody prunes", length(oldest));
+            let says = format!(
+                "{count} expired records, the oldest for {}: nobody prunes",
+                length(oldest)
+            );
             Finding::warning(CHECK, says, to_do)
         }
     })

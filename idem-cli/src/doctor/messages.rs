@@ -20,9 +20,14 @@ pub(super) async fn overdue<C: Catalog>(conn: &mut C) -> QueryResult<Finding> {
                  into the log of the relay.";
     Ok(match found.count {
         0 => Finding::ok(CHECK, "no message is due and not taken"),
-        count if oldest < LATE => Finding::ok(CHECK, format!("{count} messages are due, none for long")),
+        count if oldest < LATE => {
+            Finding::ok(CHECK, format!("{count} messages are due, none for long"))
+        }
         count => {
-            let says = format!("{count} messages are due, the oldest for {}", length(oldest));
+            let says = format!(
+                "{count} messages are due, the oldest for {}",
+                length(oldest)
+            );
             Finding::warning(CHECK, says, to_do)
         }
     })

@@ -29,7 +29,10 @@ fn scopes(rows: &[Operation]) -> Finding {
         let name = row.scope.split(':').next().unwrap_or_default();
         *counts.entry(name).or_insert(0_u32) += 1;
     }
-    let used: Vec<_> = counts.iter().map(|(name, count)| format!("{name} ({count})")).collect();
+    let used: Vec<_> = counts
+        .iter()
+        .map(|(name, count)| format!("{name} ({count})"))
+        .collect();
     let says = format!("of {} rows looked at: {}", rows.len(), used.join(", "));
     let to_do = "In the scopes global and endpoint a caller who sends another caller's key gets that one's response. \
                  Use `scope = \"account\"`, unless keys are unique among all callers.";
@@ -43,7 +46,9 @@ fn scopes(rows: &[Operation]) -> Finding {
 fn retention(rows: &[Operation]) -> Finding {
     const CHECK: &str = "retention";
     // In whole seconds: two clock readings lie between the times of a row.
-    let retained = rows.iter().filter_map(|row| Some((row.retain?.as_secs_f64().round(), row)));
+    let retained = rows
+        .iter()
+        .filter_map(|row| Some((row.retain?.as_secs_f64().round(), row)));
     let Some((seconds, row)) = retained.min_by(|one, other| one.0.total_cmp(&other.0)) else {
         return Finding::ok(CHECK, "there are no records to tell by");
     };

@@ -61,7 +61,9 @@ pub(super) fn indexes(part: &str, tables: &[Table], found: &[Found]) -> Finding 
 
 fn absent(table: &Table, expected: &[String], found: &[String]) -> Vec<String> {
     let missing = expected.iter().filter(|name| !found.contains(name));
-    missing.map(|name| format!("{}.{name}", table.name)).collect()
+    missing
+        .map(|name| format!("{}.{name}", table.name))
+        .collect()
 }
 
 fn named(tables: &[Table]) -> String {
@@ -75,7 +77,8 @@ pub(super) async fn durability<C: Catalog>(
     tables: &[Table],
 ) -> QueryResult<Finding> {
     let check = format!("{part}-durability");
-    let to_do = "PostgreSQL: ALTER TABLE .. SET LOGGED. MySQL and MariaDB: ALTER TABLE .. ENGINE = InnoDB.";
+    let to_do =
+        "PostgreSQL: ALTER TABLE .. SET LOGGED. MySQL and MariaDB: ALTER TABLE .. ENGINE = InnoDB.";
     let mut lost = Vec::new();
     for table in tables {
         if !conn.is_durable(&table.name).await? {
@@ -85,7 +88,10 @@ pub(super) async fn durability<C: Catalog>(
     Ok(match lost.is_empty() {
         true => Finding::ok(&check, "rows outlive a crash"),
         false => {
-            let says = format!("does not outlive a crash, or is in no transaction: {}", lost.join(", "));
+            let says = format!(
+                "does not outlive a crash, or is in no transaction: {}",
+                lost.join(", ")
+            );
             Finding::failure(&check, says, to_do)
         }
     })

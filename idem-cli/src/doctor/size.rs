@@ -34,10 +34,12 @@ fn says(size: &Size, backend: Backend) -> String {
         Backend::Postgres | Backend::Mysql => format!("table {}", mebibytes(size.table_bytes)),
     };
     let parts = [
-        size.index_bytes.map(|bytes| format!("indexes {}", mebibytes(bytes))),
+        size.index_bytes
+            .map(|bytes| format!("indexes {}", mebibytes(bytes))),
         size.rows.map(|rows| format!("about {rows} rows")),
         size.dead_rows.map(|rows| format!("{rows} dead rows")),
-        size.free_bytes.map(|bytes| format!("{} free", mebibytes(bytes))),
+        size.free_bytes
+            .map(|bytes| format!("{} free", mebibytes(bytes))),
     ];
     for part in parts.into_iter().flatten() {
         says += ", ";
@@ -49,23 +51,35 @@ fn says(size: &Size, backend: Backend) -> String {
 /// What to do, if there is too much of it.
 fn bloat(size: &Size, backend: Backend) -> Option<&'static str> {
     let live = size.rows.unwrap_or_default();
-    if size.dead_rows.is_some_and(|dead| dead > DEAD && dead > live) {
+    if size
+        .dead_rows
+        .is_some_and(|dead| dead > DEAD && dead > live)
+    {
         return Some(
             "VACUUM does not keep up: an old transaction may hold it up, or autovacuum is too late for a table that \
              turns over (README, \"Pruning\").",
         );
     }
-    let indexes = size.index_bytes.filter(|_| backend == Backend::Postgres).unwrap_or_default();
+    let indexes = size
+        .index_bytes
+        .filter(|_| backend == Backend::Postgres)
+        .unwrap_or_default();
     if indexes > 4 * MIB && indexes > live.saturating_mul(INDEX_BYTES) {
-        return Some("The indexes are far larger than their rows need: REINDEX TABLE CONCURRENTLY makes them small.");
+        return Some(
+            "The indexes are far larger than their rows need: REINDEX TABLE CONCURRENTLY makes them small.",
+        );
     }
     let free = size.free_bytes.unwrap_or_default();
     let whole = match backend {
         Backend::Sqlite => size.table_bytes,
-        Backend::Postgres | Backend::Mysql => size.table_bytes + size.index_bytes.unwrap_or_default() + free,
+        Backend::Postgres | Backend::Mysql => {
+            size.table_bytes + size.index_bytes.unwrap_or_default() + free
+        }
     };
     if free > 4 * MIB && free > whole / 2 {
-        return Some("Most of the file is empty: VACUUM (SQLite) or OPTIMIZE TABLE (MySQL and MariaDB) give it back.");
+        return Some(
+            "Most of the file is empty: VACUUM (SQLite) or OPTIMIZE TABLE (MySQL and MariaDB) give it back.",
+        );
     }
     None
 }

@@ -21,7 +21,10 @@ pub(super) async fn check<C: Catalog>(conn: &mut C) -> QueryResult<Finding> {
     let oldest = found.oldest.unwrap_or_default();
     let says = match found.count {
         0 => "no operation is unresolved".to_owned(),
-        count => format!("{count} unresolved operations, the oldest for {}", length(oldest)),
+        count => format!(
+            "{count} unresolved operations, the oldest for {}",
+            length(oldest)
+        ),
     };
     let to_do = "Look at them with `idem keys list --state unresolved`; find out how they ended, and say it with \
                  `idem keys settle` or `idem keys release`. A reconciler does that by itself.";

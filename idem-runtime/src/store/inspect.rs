@@ -9,9 +9,7 @@ use diesel::sql_types::{BigInt, Binary, Integer, Nullable, Text};
 
 use super::lease::Leases;
 use super::outbox::Queue;
-use super::statement::{
-    BacklogQuery, Dialect, Piece, PositionsQuery, Statement, query, statement,
-};
+use super::statement::{BacklogQuery, Dialect, Piece, PositionsQuery, Statement, query, statement};
 use crate::inspect::OperationState as State;
 
 /// A row as an operator sees it, without its response.

@@ -1,7 +1,5 @@
 //! Runs the `idem` command as a person would.
 
-#![allow(dead_code, reason = "each test takes what it needs")]
-
 pub(crate) mod app;
 pub(crate) mod place;
 
@@ -75,8 +73,13 @@ impl Said {
     /// The audit line.
     #[track_caller]
     pub(crate) fn audit(&self) -> Value {
-        let mut lines = self.err.lines().filter(|line| line.starts_with("{\"audit\""));
-        let line = lines.next().unwrap_or_else(|| panic!("no audit line: {}", self.err));
+        let mut lines = self
+            .err
+            .lines()
+            .filter(|line| line.starts_with("{\"audit\""));
+        let line = lines
+            .next()
+            .unwrap_or_else(|| panic!("no audit line: {}", self.err));
         assert_eq!(lines.next(), None);
         serde_json::from_str(line).unwrap()
     }

@@ -1,13 +1,10 @@
 //! `idem doctor`: each of its verdicts, by making the fault, on every backend that can have it.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
 use std::path::Path;
 
-use common::app::{self, ask};
-use common::place::{Place, on_each};
+use crate::common::Said;
+use crate::common::app::{self, ask};
+use crate::common::place::{Place, on_each};
 use idem_tests::Backend;
 use serde_json::Value;
 
@@ -59,19 +56,44 @@ async fn a_healthy_database(place: &Place) {
     let report = said.json();
     assert_eq!(report["verdict"], "ok");
     let checks: Vec<_> = report["checks"].as_array().unwrap().iter().collect();
-    assert!(checks.iter().all(|found| found["verdict"] == "ok"), "{report}");
-    let names: Vec<_> = checks.iter().map(|found| found["check"].as_str().unwrap()).collect();
+    assert!(
+        checks.iter().all(|found| found["verdict"] == "ok"),
+        "{report}"
+    );
+    let names: Vec<_> = checks
+        .iter()
+        .map(|found| found["check"].as_str().unwrap())
+        .collect();
     assert_eq!(
         names,
         [
-            "keys-schema", "keys-indexes", "keys-durability", "outbox-schema", "outbox-indexes",
-            "outbox-durability", "inbox-schema", "inbox-indexes", "inbox-durability", "migrations", "clock",
-            "unresolved", "stuck", "maintenance", "scopes", "retention", "keys-size", "overdue",
-            "dead-messages", "outbox-size",
+            "keys-schema",
+            "keys-indexes",
+            "keys-durability",
+            "outbox-schema",
+            "outbox-indexes",
+            "outbox-durability",
+            "inbox-schema",
+            "inbox-indexes",
+            "inbox-durability",
+            "migrations",
+            "clock",
+            "unresolved",
+            "stuck",
+            "maintenance",
+            "scopes",
+            "retention",
+            "keys-size",
+            "overdue",
+            "dead-messages",
+            "outbox-size",
         ]
     );
     let table = place.idem(&["doctor"]).done().out;
-    assert!(table.contains("VERDICT") && table.contains("recorded nowhere"), "{table}");
+    assert!(
+        table.contains("VERDICT") && table.contains("recorded nowhere"),
+        "{table}"
+    );
 }
 
 async fn an_empty_database(place: &Place) {
@@ -80,18 +102,30 @@ async fn an_empty_database(place: &Place) {
     assert_eq!(said.code, 1, "{}", said.out);
     let (verdict, found) = finding(&said.json(), "keys-schema");
     assert_eq!(verdict, "failure");
-    assert!(found["says"].as_str().unwrap().contains("the table idempotency_keys"), "{found}");
+    assert!(
+        found["says"]
+            .as_str()
+            .unwrap()
+            .contains("the table idempotency_keys"),
+        "{found}"
+    );
     // Nobody has to have an outbox.
     assert!(!said.out.contains("outbox-schema"), "{}", said.out);
     empty.discard().await;
 }
 
 async fn a_column_is_missing(place: &Place) {
-    place.database.execute("ALTER TABLE idempotency_keys DROP COLUMN steps").await;
+    place
+        .database
+        .execute("ALTER TABLE idempotency_keys DROP COLUMN steps")
+        .await;
     assert_finding(place, "keys-schema", "failure");
     let (_, found) = verdict(place, "keys-schema");
     assert_eq!(found["says"], "missing: idempotency_keys.steps");
-    place.database.execute("ALTER TABLE idempotency_outbox DROP COLUMN content_type").await;
+    place
+        .database
+        .execute("ALTER TABLE idempotency_outbox DROP COLUMN content_type")
+        .await;
     assert_finding(place, "outbox-schema", "failure");
 }
 
@@ -100,10 +134,19 @@ async fn an_index_is_missing(place: &Place) {
         Backend::Mysql => " ON idempotency_keys",
         Backend::Postgres | Backend::Sqlite => "",
     };
-    place.database.execute(&format!("DROP INDEX idempotency_keys_expires_at{on}")).await;
+    place
+        .database
+        .execute(&format!("DROP INDEX idempotency_keys_expires_at{on}"))
+        .await;
     assert_finding(place, "keys-indexes", "failure");
     let (_, found) = verdict(place, "keys-indexes");
-    assert!(found["says"].as_str().unwrap().ends_with("idempotency_keys_expires_at"), "{found}");
+    assert!(
+        found["says"]
+            .as_str()
+            .unwrap()
+            .ends_with("idempotency_keys_expires_at"),
+        "{found}"
+    );
 }
 
 async fn a_table_that_a_crash_empties(place: &Place) {
@@ -142,7 +185,7 @@ async fn the_clocks_differ(place: &Place) {
         let mut command = place.command(&["doctor", "--json"]);
         command.env("LD_PRELOAD", fake).env("FAKETIME", offset);
         command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
-        let said = common::Said::of(command.output().unwrap());
+        let said = Said::of(command.output().unwrap());
         finding(&said.json(), "clock").0
     };
     let expected = match place.database.backend() {
@@ -159,14 +202,22 @@ async fn somebody_should_look_at_what_is_unresolved(place: &Place) {
     assert_finding(place, "unresolved", "ok");
     for (seconds, verdict) in [(700, "warning"), (90_000, "failure")] {
         let past = place.database.backend().ago(seconds);
-        place.database.execute(&format!("UPDATE idempotency_keys SET lease_expires_at = {past}")).await;
+        place
+            .database
+            .execute(&format!(
+                "UPDATE idempotency_keys SET lease_expires_at = {past}"
+            ))
+            .await;
         assert_finding(place, "unresolved", verdict);
     }
 }
 
 async fn a_row_is_stuck(place: &Place) {
     app::unresolved(place, "k").await;
-    place.database.execute("UPDATE idempotency_keys SET lease_expires_at = NULL").await;
+    place
+        .database
+        .execute("UPDATE idempotency_keys SET lease_expires_at = NULL")
+        .await;
     assert_finding(place, "stuck", "failure");
 }
 
@@ -175,7 +226,10 @@ async fn nobody_prunes(place: &Place) {
     place.database.expire_all().await;
     assert_finding(place, "maintenance", "ok");
     let past = place.database.backend().ago(7_200);
-    place.database.execute(&format!("UPDATE idempotency_keys SET expires_at = {past}")).await;
+    place
+        .database
+        .execute(&format!("UPDATE idempotency_keys SET expires_at = {past}"))
+        .await;
     assert_finding(place, "maintenance", "warning");
 }
 
@@ -192,14 +246,25 @@ async fn a_short_retention(place: &Place) {
     assert_eq!(ask(place, "alice", "/brief", "k2", "").await.status, 200);
     assert_finding(place, "retention", "warning");
     let (_, found) = verdict(place, "retention");
-    assert!(found["says"].as_str().unwrap().contains("is 2m, of POST /brief"), "{found}");
+    assert!(
+        found["says"]
+            .as_str()
+            .unwrap()
+            .contains("is 2m, of POST /brief"),
+        "{found}"
+    );
 }
 
 async fn no_relay_runs(place: &Place) {
     assert_eq!(ask(place, "alice", "/messages", "k", "").await.status, 202);
     assert_finding(place, "overdue", "ok");
     let past = place.database.backend().ago(700);
-    place.database.execute(&format!("UPDATE idempotency_outbox SET available_at = {past}")).await;
+    place
+        .database
+        .execute(&format!(
+            "UPDATE idempotency_outbox SET available_at = {past}"
+        ))
+        .await;
     assert_finding(place, "overdue", "warning");
 }
 

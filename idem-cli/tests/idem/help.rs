@@ -1,15 +1,13 @@
 //! What the command says of itself, and its exit codes.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::{Said, command, idem};
+use crate::common::{Said, command, idem};
 use tempfile::tempdir;
 
 fn help(args: &[&str]) -> String {
     let dir = tempdir().unwrap();
-    Said::of(idem(dir.path(), &[args, &["--help"]].concat())).done().out
+    Said::of(idem(dir.path(), &[args, &["--help"]].concat()))
+        .done()
+        .out
 }
 
 #[test]
@@ -45,8 +43,18 @@ fn no_database_is_exit_code_two() {
         "sqlite://no/such/file".to_owned(),
     ];
     for url in urls {
-        for args in [&["doctor"][..], &["keys", "list"], &["prune", "--yes"], &["outbox", "list"]] {
-            let said = Said::of(command(dir.path(), args).args(["--database-url", &url]).output().unwrap());
+        for args in [
+            &["doctor"][..],
+            &["keys", "list"],
+            &["prune", "--yes"],
+            &["outbox", "list"],
+        ] {
+            let said = Said::of(
+                command(dir.path(), args)
+                    .args(["--database-url", &url])
+                    .output()
+                    .unwrap(),
+            );
             assert_eq!(said.code, 2, "{url}: {}", said.err);
             assert!(said.err.starts_with("idem: "), "{}", said.err);
             assert!(!said.err.contains(secret), "{}", said.err);

@@ -15,18 +15,6 @@ use super::place::Place;
 /// A header that says that the courier books today.
 const WELL: &str = "x-well";
 
-#[post("/parcels")]
-#[idempotent(mode = "lease")]
-async fn parcel(request: HttpRequest, steps: Steps, body: String) -> HttpResponse {
-    let weighed = steps.call("weigh", async |_| Ok::<_, idem_runtime::StepError>(body.len())).await;
-    match weighed {
-        Ok(weight) if request.headers().contains_key(WELL) => {
-            HttpResponse::Created().body(format!("a parcel of {weight}"))
-        }
-        _ => HttpResponse::InternalServerError().finish(),
-    }
-}
-
 /// What came back.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
@@ -73,6 +61,26 @@ macro_rules! application {
                 }
             }
 
+            #[post("/parcels")]
+            #[idempotent(mode = "lease")]
+            async fn parcel(
+                request: HttpRequest,
+                steps: Steps<Connection>,
+                body: String,
+            ) -> HttpResponse {
+                let weighed = steps
+                    .call("weigh", async |_| {
+                        Ok::<_, idem_runtime::StepError>(body.len())
+                    })
+                    .await;
+                match weighed {
+                    Ok(weight) if request.headers().contains_key(WELL) => {
+                        HttpResponse::Created().body(format!("a parcel of {weight}"))
+                    }
+                    _ => HttpResponse::InternalServerError().finish(),
+                }
+            }
+
             pub(super) async fn protection(
                 url: &str,
                 config: diesel_async::pooled_connection::ManagerConfig<Connection>,
@@ -89,7 +97,12 @@ macro_rules! application {
             }
 
             pub(super) fn routes(config: &mut web::ServiceConfig) {
-                config.service(order).service(global).service(brief).service(message);
+                config
+                    .service(order)
+                    .service(global)
+                    .service(brief)
+                    .service(message);
+                config.service(parcel);
             }
         }
     };
@@ -133,12 +146,16 @@ async fn send<C: idem_runtime::Backend>(
     routes: impl FnOnce(&mut web::ServiceConfig),
     request: TestRequest,
 ) -> Answer {
-    let app = App::new().app_data(web::Data::new(protection)).configure(routes).service(parcel);
+    let app = App::new()
+        .app_data(web::Data::new(protection))
+        .configure(routes);
     let app = init_service(app).await;
     let response = call_service(&app, request.to_request()).await;
     let (status, headers) = (response.status(), response.headers().clone());
     let body = read_body(response).await;
-    let courier = headers.get("x-courier").map(|value| value.to_str().unwrap().to_owned());
+    let courier = headers
+        .get("x-courier")
+        .map(|value| value.to_str().unwrap().to_owned());
     Answer {
         status: status.as_u16(),
         body: String::from_utf8(body.to_vec()).unwrap(),
@@ -164,7 +181,11 @@ pub(crate) async fn unresolved(place: &Place, key: &str) {
         .insert_header(("x-account", "alice"))
         .set_payload(PARCEL);
     let answer = answer(place, request).await;
-    assert_eq!(answer.status, StatusCode::INTERNAL_SERVER_ERROR.as_u16(), "{answer:?}");
+    assert_eq!(
+        answer.status,
+        StatusCode::INTERNAL_SERVER_ERROR.as_u16(),
+        "{answer:?}"
+    );
 }
 
 /// A message that was given up, and its id.

@@ -1,11 +1,7 @@
 //! `idem prune` deletes what has expired, and nothing else.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::app;
-use common::place::{Place, on_each};
+use crate::common::app;
+use crate::common::place::{Place, on_each};
 
 on_each! {
     what_has_expired_goes,
@@ -24,9 +20,18 @@ async fn what_has_expired_goes(place: &Place) {
     let said = place.idem(&args).done();
     assert_eq!(said.json(), serde_json::json!({ "deleted": 5 }));
     let line = said.audit();
-    assert_eq!((&line["command"], &line["rows"]), (&"prune".into(), &5.into()));
+    assert_eq!(
+        (&line["command"], &line["rows"]),
+        (&"prune".into(), &5.into())
+    );
     assert_eq!(place.database.records().await, 2);
-    assert!(place.idem(&["prune", "--yes"]).done().out.contains("0 expired records deleted"));
+    assert!(
+        place
+            .idem(&["prune", "--yes"])
+            .done()
+            .out
+            .contains("0 expired records deleted")
+    );
 }
 
 async fn nothing_goes_without_a_word(place: &Place) {
@@ -43,7 +48,11 @@ async fn a_person_is_asked_and_sees_how_far_it_is(place: &Place) {
     assert_eq!(place.database.records().await, 1);
     let done = place.typed(&["prune"], "y");
     assert_eq!(done.code, 0, "{}", done.out);
-    assert!(done.out.contains("Delete 1 expired records?"), "{}", done.out);
+    assert!(
+        done.out.contains("Delete 1 expired records?"),
+        "{}",
+        done.out
+    );
     assert!(done.out.contains("/1 records"), "no bar: {}", done.out);
     assert_eq!(place.database.records().await, 0);
 }

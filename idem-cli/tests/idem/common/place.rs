@@ -46,10 +46,14 @@ impl Place {
         let backend = name(self.database.backend());
         generate(self.dir.path(), &["--backend", backend, "--with", with]);
         let files = fs::read_dir(self.dir.path().join("migrations")).unwrap();
-        let mut files: Vec<_> = files.map(|file| file.unwrap().path().join("up.sql")).collect();
+        let mut files: Vec<_> = files
+            .map(|file| file.unwrap().path().join("up.sql"))
+            .collect();
         files.sort();
         for file in files {
-            self.database.execute(&fs::read_to_string(file).unwrap()).await;
+            self.database
+                .execute(&fs::read_to_string(file).unwrap())
+                .await;
         }
     }
 
@@ -78,7 +82,9 @@ impl Place {
         let typed = self.path().join("typed");
         fs::write(&typed, format!("{answer}\n")).unwrap();
         let mut script = Command::new("script");
-        script.args(["-qec", &quoted.join(" "), "/dev/null"]).current_dir(self.path());
+        script
+            .args(["-qec", &quoted.join(" "), "/dev/null"])
+            .current_dir(self.path());
         script.stdin(fs::File::open(typed).unwrap());
         Said::of(script.output().unwrap())
     }
