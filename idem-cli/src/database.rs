@@ -1,4 +1,4 @@
-//! One connection to the database, of whichever backend its URL names.
+//! One connection to a database of each backend.
 
 use std::fs;
 use std::time::Duration;
@@ -11,56 +11,33 @@ use diesel_async::{
 use idem_runtime::pool;
 use tokio::time::timeout;
 
-use crate::args::Backend;
-use crate::defaults::backend_of;
 use crate::error::Error;
 
 /// How long a server may take to answer at all.
 const PATIENCE: u64 = 10;
 
-pub(crate) enum Connection {
-    Postgres(AsyncPgConnection),
-    Mysql(AsyncMysqlConnection),
-    Sqlite(SyncConnectionWrapper<SqliteConnection>),
+pub(crate) async fn postgres(url: &str) -> Result<AsyncPgConnection, Error> {
+    let mut connection = establish(url).await?;
+    pool::set_up_postgres(&mut connection).await?;
+    Ok(connection)
 }
 
-/// The same with a connection of any kind: `on!(connection, conn => list(conn).await)`.
-macro_rules! on {
-    ($connection:expr, $name:ident => $work:expr) => {
-        match $connection {
-            $crate::database::Connection::Postgres($name) => $work,
-            $crate::database::Connection::Mysql($name) => $work,
-            $crate::database::Connection::Sqlite($name) => $work,
-        }
-    };
+pub(crate) async fn mysql(url: &str) -> Result<AsyncMysqlConnection, Error> {
+    let mut connection = establish(url).await?;
+    pool::set_up_mysql(&mut connection).await?;
+    Ok(connection)
 }
-pub(crate) use on;
 
-pub(crate) async fn connect(url: &str) -> Result<Connection, Error> {
-    match backend_of(url)? {
-        Backend::Postgres => {
-            let mut connection = establish::<AsyncPgConnection>(url).await?;
-            pool::set_up_postgres(&mut connection).await?;
-            Ok(Connection::Postgres(connection))
-        }
-        Backend::Mysql => {
-            let mut connection = establish::<AsyncMysqlConnection>(url).await?;
-            pool::set_up_mysql(&mut connection).await?;
-            Ok(Connection::Mysql(connection))
-        }
-        Backend::Sqlite => {
-            let path = path(url);
-            // SQLite makes a file that is not there. The path may be a URL of another kind, with a password.
-            fs::metadata(path).map_err(|error| {
-                Error::Usage(format!("the SQLite file cannot be opened: {error}"))
-            })?;
-            let mut connection = establish(path).await?;
-            // Not the whole set-up of a pool, which makes the file one with a write-ahead log.
-            let set_up = "PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = ON";
-            SimpleAsyncConnection::batch_execute(&mut connection, set_up).await?;
-            Ok(Connection::Sqlite(connection))
-        }
-    }
+pub(crate) async fn sqlite(url: &str) -> Result<SyncConnectionWrapper<SqliteConnection>, Error> {
+    let path = path(url);
+    // SQLite makes a file that is not there. The path may be a URL of another kind, with a password.
+    fs::metadata(path)
+        .map_err(|error| Error::Usage(format!("the SQLite file cannot be opened: {error}")))?;
+    let mut connection: SyncConnectionWrapper<_> = establish(path).await?;
+    // Not the whole set-up of a pool, which makes the file one with a write-ahead log.
+    let set_up = "PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = ON";
+    connection.batch_execute(set_up).await?;
+    Ok(connection)
 }
 
 fn path(url: &str) -> &str {

@@ -23,9 +23,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::{Args, Command, Keys, Migration, OnDatabase, Outbox, Target};
+use crate::args::{Args, Backend, Command, Keys, Migration, OnDatabase, Outbox, Target};
 use crate::catalog::Catalog;
-use crate::database::{connect, on};
 use crate::error::Error;
 
 fn main() -> ExitCode {
@@ -49,8 +48,11 @@ fn run(command: Command) -> Result<ExitCode, Error> {
         .build()
         .map_err(Error::Runtime)?;
     runtime.block_on(async {
-        let mut connection = connect(&url).await?;
-        on!(&mut connection, conn => work(conn, command).await)
+        match defaults::backend_of(&url)? {
+            Backend::Postgres => work(&mut database::postgres(&url).await?, command).await,
+            Backend::Mysql => work(&mut database::mysql(&url).await?, command).await,
+            Backend::Sqlite => work(&mut database::sqlite(&url).await?, command).await,
+        }
     })
 }
 

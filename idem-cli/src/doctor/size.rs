@@ -11,6 +11,9 @@ const DEAD: i64 = 10_000;
 
 const MIB: i64 = 1 << 20;
 
+/// InnoDB keeps some megabytes ahead, and its statistics of the rest are behind.
+const FREE: i64 = 16 * MIB;
+
 /// Several times of what the indexes of a row take.
 const INDEX_BYTES: i64 = 400;
 
@@ -76,7 +79,7 @@ fn bloat(size: &Size, backend: Backend) -> Option<&'static str> {
             size.table_bytes + size.index_bytes.unwrap_or_default() + free
         }
     };
-    if free > 4 * MIB && free > whole / 2 {
+    if free > FREE && free > whole / 2 {
         return Some(
             "Most of the file is empty: VACUUM (SQLite) or OPTIMIZE TABLE (MySQL and MariaDB) give it back.",
         );

@@ -283,7 +283,7 @@ async fn much_room_is_of_no_use(place: &Place) {
              SELECT gen_random_uuid(), 's', 'k', 'e', '' FROM generate_series(1, 20000)".to_owned()
         }
         Backend::Sqlite => format!(
-            "{columns} WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+            "{columns} WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000)
              SELECT randomblob(16), 's', 'k', 'e', x'', zeroblob(4000) FROM n"
         ),
         Backend::Mysql => format!(

@@ -27,7 +27,10 @@ fn every_command_is_explained() {
         &["outbox", "retry"],
         &["outbox", "drop"],
     ];
-    let all = commands.map(|args| format!("$ idem {} --help\n\n{}", args.join(" "), help(args)));
+    let all = commands.map(|args| {
+        let line = [&["idem"], args, &["--help"]].concat().join(" ");
+        format!("$ {line}\n\n{}", help(args))
+    });
     insta::assert_snapshot!(all.join("\n"));
 }
 
