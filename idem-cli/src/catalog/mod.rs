@@ -25,8 +25,9 @@ pub(crate) trait Catalog: idem_runtime::Backend {
     /// The versions that diesel has recorded.
     async fn versions(&mut self) -> QueryResult<Vec<String>>;
 
-    /// Whether the table takes part in transactions and outlives a crash.
-    async fn is_durable(&mut self, table: &str) -> QueryResult<bool>;
+    /// Whether the table takes part in transactions and outlives a crash; nothing where that is a matter of each
+    /// connection.
+    async fn is_durable(&mut self, table: &str) -> QueryResult<Option<bool>>;
 
     async fn size(&mut self, table: &str) -> QueryResult<Size>;
 }

@@ -38,14 +38,14 @@ impl Catalog for AsyncMysqlConnection {
         sql_query(query).load::<Name>(self).await.map(names)
     }
 
-    async fn is_durable(&mut self, table: &str) -> QueryResult<bool> {
+    async fn is_durable(&mut self, table: &str) -> QueryResult<Option<bool>> {
         let query = "SELECT engine = 'InnoDB' AS yes FROM information_schema.tables \
              WHERE table_schema = database() AND table_name = ?";
         let found: Yes = sql_query(query)
             .bind::<Text, _>(table)
             .get_result(self)
             .await?;
-        Ok(found.yes)
+        Ok(Some(found.yes))
     }
 
     async fn size(&mut self, table: &str) -> QueryResult<Size> {

@@ -40,13 +40,13 @@ impl Catalog for AsyncPgConnection {
         sql_query(query).load::<Name>(self).await.map(names)
     }
 
-    async fn is_durable(&mut self, table: &str) -> QueryResult<bool> {
+    async fn is_durable(&mut self, table: &str) -> QueryResult<Option<bool>> {
         let query = "SELECT relpersistence = 'p' AS yes FROM pg_class WHERE oid = to_regclass($1)";
         let found: Yes = sql_query(query)
             .bind::<Text, _>(table)
             .get_result(self)
             .await?;
-        Ok(found.yes)
+        Ok(Some(found.yes))
     }
 
     async fn size(&mut self, table: &str) -> QueryResult<Size> {

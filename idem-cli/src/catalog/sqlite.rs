@@ -37,9 +37,8 @@ impl Catalog for SyncConnectionWrapper<SqliteConnection> {
         sql_query(query).load::<Name>(self).await.map(names)
     }
 
-    /// What could be wrong here is a setting of each connection.
-    async fn is_durable(&mut self, _: &str) -> QueryResult<bool> {
-        Ok(true)
+    async fn is_durable(&mut self, _: &str) -> QueryResult<Option<bool>> {
+        Ok(None)
     }
 
     async fn size(&mut self, _: &str) -> QueryResult<Size> {

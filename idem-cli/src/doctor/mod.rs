@@ -93,7 +93,7 @@ async fn part<C: Catalog>(
     findings.push(schema);
     if is_complete {
         findings.push(schema::indexes(name, &tables, &found));
-        findings.push(schema::durability(name, conn, &tables).await?);
+        findings.extend(schema::durability(name, conn, &tables).await?);
     }
     Ok(is_complete)
 }

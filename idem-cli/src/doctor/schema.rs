@@ -71,28 +71,29 @@ fn named(tables: &[Table]) -> String {
     names.join(", ")
 }
 
+/// Nothing where the table has no say in it.
 pub(super) async fn durability<C: Catalog>(
     part: &str,
     conn: &mut C,
     tables: &[Table],
-) -> QueryResult<Finding> {
+) -> QueryResult<Option<Finding>> {
     let check = format!("{part}-durability");
     let to_do =
         "PostgreSQL: ALTER TABLE .. SET LOGGED. MySQL and MariaDB: ALTER TABLE .. ENGINE = InnoDB.";
     let mut lost = Vec::new();
     for table in tables {
-        if !conn.is_durable(&table.name).await? {
-            lost.push(table.name.as_str());
+        match conn.is_durable(&table.name).await? {
+            Some(true) => {}
+            Some(false) => lost.push(table.name.as_str()),
+            None => return Ok(None),
         }
     }
-    Ok(match lost.is_empty() {
+    Ok(Some(match lost.is_empty() {
         true => Finding::ok(&check, "rows outlive a crash"),
         false => {
-            let says = format!(
-                "does not outlive a crash, or is in no transaction: {}",
-                lost.join(", ")
-            );
+            let lost = lost.join(", ");
+            let says = format!("does not outlive a crash, or is in no transaction: {lost}");
             Finding::failure(&check, says, to_do)
         }
-    })
+    }))
 }
