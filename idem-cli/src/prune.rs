@@ -4,6 +4,8 @@ use idem_runtime::inspect::{self, OperationState};
 use idem_runtime::{Backend, Pruner};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use tokio::signal::ctrl_c;
+use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::args::Prune;
@@ -29,7 +31,12 @@ pub(crate) async fn prune<C: Backend>(conn: &mut C, asked: Prune) -> Result<(), 
     let bar = bar(expired);
     let mut deleted = 0;
     let mut pruner = Pruner::new();
+    let interrupted = interrupted();
     let done = loop {
+        if interrupted.is_finished() {
+            let refusal = format!("interrupted: {deleted} expired records deleted");
+            break Err(Error::Refused(refusal));
+        }
         match pruner.batch(conn, asked.batch).await {
             Ok(batch) => {
                 deleted += batch as u64;
@@ -38,7 +45,7 @@ pub(crate) async fn prune<C: Backend>(conn: &mut C, asked: Prune) -> Result<(), 
                     break Ok(());
                 }
             }
-            Err(error) => break Err(error),
+            Err(error) => break Err(error.into()),
         }
         sleep(asked.pause).await;
     };
@@ -58,6 +65,16 @@ pub(crate) async fn prune<C: Backend>(conn: &mut C, asked: Prune) -> Result<(), 
         format!("{deleted} expired records deleted")
     });
     Ok(())
+}
+
+/// Ends when somebody presses Ctrl-C: the batch is finished first, and what was done is written down.
+fn interrupted() -> JoinHandle<()> {
+    tokio::spawn(async {
+        if ctrl_c().await.is_err() {
+            // Nobody can be heard: Ctrl-C ends the process, as it does without us.
+            std::future::pending().await
+        }
+    })
 }
 
 /// On standard error, where that is a terminal.

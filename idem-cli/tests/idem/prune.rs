@@ -1,10 +1,13 @@
 //! `idem prune` deletes what has expired, and nothing else.
 
-use crate::common::app;
+use std::process::{Command, Stdio};
+
 use crate::common::place::{Place, on_each};
+use crate::common::{Said, app};
 
 on_each! {
     what_has_expired_goes,
+    who_interrupts_it_learns_what_was_done,
     nothing_goes_without_a_word,
     a_person_is_asked_and_sees_how_far_it_is,
 }
@@ -32,6 +35,29 @@ async fn what_has_expired_goes(place: &Place) {
             .out
             .contains("0 expired records deleted")
     );
+}
+
+async fn who_interrupts_it_learns_what_was_done(place: &Place) {
+    const KEYS: i64 = 12;
+    for index in 0..KEYS {
+        app::order(place, &format!("k{index}")).await;
+    }
+    place.database.expire_all().await;
+    let mut pruning = place.command(&["prune", "--yes", "--batch", "1", "--pause", "300ms"]);
+    pruning.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let pruning = pruning.spawn().unwrap();
+    idem_tests::until("the first one is gone", async || {
+        (place.database.records().await < KEYS).then_some(())
+    })
+    .await;
+    let pid = pruning.id().to_string();
+    let mut kill = Command::new("kill");
+    assert!(kill.args(["-INT", &pid]).status().unwrap().success());
+    let said = Said::of(pruning.wait_with_output().unwrap()).refused("interrupted");
+    let left = place.database.records().await;
+    assert!(left > 0, "it went on");
+    assert_eq!(said.audit()["rows"], KEYS - left);
+    assert_eq!(said.audit()["outcome"], "ended early");
 }
 
 async fn nothing_goes_without_a_word(place: &Place) {
