@@ -74,7 +74,7 @@ fn with_same_version(dir: &Path, name: &str) -> Result<Option<PathBuf>, Error> {
 }
 
 /// Diesel's reading of a directory's name.
-fn version(name: &str) -> String {
+pub(crate) fn version(name: &str) -> String {
     let version = name.split('_').next().unwrap_or_default();
     version.replace('-', "")
 }

@@ -1,73 +1,85 @@
-//! The `idem` command: reads the command line, has the work done, and tells what was done.
+//! The `idem` command: reads the command line, has the work done, and ends with the exit code that says how it went.
 //!
-//! Nothing here touches a file.
+//! Nothing here touches a file or a table.
 
 mod args;
+mod audit;
+mod catalog;
+mod confirm;
+mod database;
+mod defaults;
+mod doctor;
+mod error;
 mod generate;
+mod keys;
+mod migration;
+mod outbox;
+mod output;
+mod prune;
+mod verdict;
 
-use std::io::{Write, stderr, stdout};
-use std::path::Path;
+use std::io::{Write, stderr};
 use std::process::ExitCode;
 
 use clap::Parser;
-use idem_runtime::migrations::{
-    FILES_INBOX_MYSQL, FILES_INBOX_POSTGRES, FILES_INBOX_SQLITE, FILES_MYSQL, FILES_OUTBOX_MYSQL,
-    FILES_OUTBOX_POSTGRES, FILES_OUTBOX_SQLITE, FILES_POSTGRES, FILES_SQLITE, MigrationFile,
-};
 
-use crate::args::{Args, Backend, Command, Generate, Migration, Part};
-use crate::generate::Outcome;
+use crate::args::{Args, Backend, Command, Keys, Migration, OnDatabase, Outbox, Target};
+use crate::catalog::Catalog;
+use crate::error::Error;
 
 fn main() -> ExitCode {
-    let Command::Migration(Migration::Generate(wanted)) = Args::parse().command;
-    let mut all_in_place = true;
-    let mut report = |path: &Path, outcome: Outcome| {
-        all_in_place &= matches!(outcome, Outcome::Created | Outcome::Unchanged);
-        tell(path, outcome);
-    };
-    match generate::generate(&migrations(&wanted), &wanted.dir, &mut report) {
-        Ok(()) if all_in_place => ExitCode::SUCCESS,
-        Ok(()) => ExitCode::FAILURE,
+    match run(Args::parse().command) {
+        Ok(code) => code,
         Err(error) => {
             let _ = writeln!(stderr(), "idem: {error}");
-            ExitCode::FAILURE
+            error.code()
         }
     }
 }
 
-/// Those of the keys, and those of the parts that are wanted.
-fn migrations(wanted: &Generate) -> Vec<MigrationFile> {
-    let (keys, outbox, inbox) = match wanted.backend {
-        Backend::Postgres => (FILES_POSTGRES, FILES_OUTBOX_POSTGRES, FILES_INBOX_POSTGRES),
-        Backend::Mysql => (FILES_MYSQL, FILES_OUTBOX_MYSQL, FILES_INBOX_MYSQL),
-        Backend::Sqlite => (FILES_SQLITE, FILES_OUTBOX_SQLITE, FILES_INBOX_SQLITE),
+fn run(command: Command) -> Result<ExitCode, Error> {
+    let command = match command {
+        Command::Migration(Migration::Generate(wanted)) => return migration::generate(wanted),
+        Command::Database(command) => command,
     };
-    let mut migrations = keys.to_vec();
-    for part in &wanted.with {
-        migrations.extend(match part {
-            Part::Outbox => outbox,
-            Part::Inbox => inbox,
-        });
-    }
-    migrations
+    let url = defaults::database_url(target(&command).database_url.clone())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Error::Runtime)?;
+    runtime.block_on(async {
+        match defaults::backend_of(&url)? {
+            Backend::Postgres => work(&mut database::postgres(&url).await?, command).await,
+            Backend::Mysql => work(&mut database::mysql(&url).await?, command).await,
+            Backend::Sqlite => work(&mut database::sqlite(&url).await?, command).await,
+        }
+    })
 }
 
-/// Whoever closed our output has no say in what is written, so that errors are ignored here.
-fn tell(path: &Path, outcome: Outcome) {
-    let path = path.display();
-    let _ = match outcome {
-        Outcome::Created => writeln!(stdout(), "created    {path}"),
-        Outcome::Unchanged => writeln!(stdout(), "unchanged  {path}"),
-        Outcome::Differs => writeln!(
-            stderr(),
-            "idem: kept, differs: {path}\n  \
-             To get the released text, move the file away and run this again."
-        ),
-        Outcome::VersionTaken(name) => writeln!(
-            stderr(),
-            "idem: kept, has the version of {name}: {path}\n  \
-             Diesel tells migrations apart by version. If it is ours, give it its name back; if it \
-             is not, give it another version."
-        ),
-    };
+fn target(command: &OnDatabase) -> &Target {
+    match command {
+        OnDatabase::Doctor(asked) => &asked.target,
+        OnDatabase::Keys(Keys::List(asked)) => &asked.target,
+        OnDatabase::Keys(Keys::Show(asked)) => &asked.target,
+        OnDatabase::Keys(Keys::Release(asked)) => &asked.target,
+        OnDatabase::Keys(Keys::Settle(asked)) => &asked.target,
+        OnDatabase::Prune(asked) => &asked.target,
+        OnDatabase::Outbox(Outbox::List(asked)) => &asked.target,
+        OnDatabase::Outbox(Outbox::Retry(asked) | Outbox::Drop(asked)) => &asked.target,
+    }
+}
+
+async fn work<C: Catalog>(conn: &mut C, command: OnDatabase) -> Result<ExitCode, Error> {
+    match command {
+        OnDatabase::Doctor(asked) => return doctor::examine(conn, &asked).await,
+        OnDatabase::Keys(Keys::List(asked)) => keys::list(conn, &asked).await?,
+        OnDatabase::Keys(Keys::Show(asked)) => keys::show(conn, &asked).await?,
+        OnDatabase::Keys(Keys::Release(asked)) => verdict::release(conn, asked).await?,
+        OnDatabase::Keys(Keys::Settle(asked)) => verdict::settle(conn, asked).await?,
+        OnDatabase::Prune(asked) => prune::prune(conn, asked).await?,
+        OnDatabase::Outbox(Outbox::List(asked)) => outbox::list(conn, &asked).await?,
+        OnDatabase::Outbox(Outbox::Retry(asked)) => outbox::retry(conn, asked).await?,
+        OnDatabase::Outbox(Outbox::Drop(asked)) => outbox::drop(conn, asked).await?,
+    }
+    Ok(ExitCode::SUCCESS)
 }

@@ -137,6 +137,7 @@
 //! | [`problem`] | our own answers |
 //! | [`outbox`] | messages to other systems |
 //! | [`inbox`] | messages from other systems |
+//! | [`inspect`] | what stands in the tables, for operators |
 //! | [`migrations`] | the tables |
 //! | `openapi` | the contract in an OpenAPI document (feature `openapi`) |
 //! | [`testing`] | faults of lease mode, for tests of applications |
@@ -178,7 +179,7 @@
 //! dependency on the client.
 
 #![cfg_attr(
-    not(all(feature = "postgres", feature = "sqlite")),
+    not(all(feature = "postgres", feature = "sqlite", feature = "r2d2")),
     allow(
         dead_code,
         reason = "one backend alone does not use all that they share"
@@ -228,6 +229,7 @@ mod describe;
 mod described;
 
 pub mod inbox;
+pub mod inspect;
 pub mod migrations;
 #[cfg(feature = "openapi")]
 pub mod openapi;
@@ -258,4 +260,5 @@ pub use scope::Account;
 pub use store::{Backend, BlockingBackend, Pruner, prune};
 pub use workers::{
     Reconciler, RecordedResponse, UnresolvedOperation, Verdict, Worker, settle, unresolved,
+    unresolved_operation,
 };

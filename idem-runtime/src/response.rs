@@ -53,6 +53,28 @@ impl StoredResponse {
             body: body.map(Into::into),
         }
     }
+
+    pub(crate) fn status(&self) -> Result<StatusCode, DamagedResponse> {
+        StatusCode::from_u16(self.status).map_err(|_| DamagedResponse("status"))
+    }
+
+    pub(crate) fn headers(&self) -> Result<Vec<(HeaderName, HeaderValue)>, DamagedResponse> {
+        self.headers.lines().map(header).collect()
+    }
+}
+
+/// A header from its line.
+fn header(line: &str) -> Result<(HeaderName, HeaderValue), DamagedResponse> {
+    let (name, value) = line.split_once(": ").ok_or(DamagedResponse("header"))?;
+    let name =
+        HeaderName::from_bytes(name.as_bytes()).map_err(|_| DamagedResponse("header name"))?;
+    let bytes = value
+        .chars()
+        .map(u8::try_from)
+        .collect::<Result<Vec<u8>, _>>()
+        .map_err(|_| DamagedResponse("header value"))?;
+    let value = HeaderValue::from_bytes(&bytes).map_err(|_| DamagedResponse("header value"))?;
+    Ok((name, value))
 }
 
 /// Why a response cannot be stored.
@@ -164,22 +186,14 @@ pub(crate) fn replay(
     stored: &StoredResponse,
     marker: &HeaderName,
 ) -> Result<HttpResponse, DamagedResponse> {
-    let status = StatusCode::from_u16(stored.status).map_err(|_| DamagedResponse("status"))?;
+    let status = stored.status()?;
     let body = match &stored.body {
         Some(bytes) => BoxBody::new(bytes.clone()),
         None => none(),
     };
     let mut response = HttpResponse::with_body(status, body);
     for line in stored.headers.lines() {
-        let (name, value) = line.split_once(": ").ok_or(DamagedResponse("header"))?;
-        let name =
-            HeaderName::from_bytes(name.as_bytes()).map_err(|_| DamagedResponse("header name"))?;
-        let bytes = value
-            .chars()
-            .map(u8::try_from)
-            .collect::<Result<Vec<u8>, _>>()
-            .map_err(|_| DamagedResponse("header value"))?;
-        let value = HeaderValue::from_bytes(&bytes).map_err(|_| DamagedResponse("header value"))?;
+        let (name, value) = header(line)?;
         response.headers_mut().append(name, value);
     }
     response

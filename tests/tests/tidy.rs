@@ -155,6 +155,36 @@ const ROOMS: &[Room] = &[
         because: "SQL is the store's",
     },
     Room {
+        path: "idem-runtime/src/inspect.rs",
+        never: SQL,
+        because: "SQL is the store's",
+    },
+    Room {
+        path: "idem-runtime/src/store/inspect.rs",
+        never: DIALECT,
+        because: "what one backend alone says is the backend's",
+    },
+    Room {
+        path: "idem-runtime/src/store/inspect.rs",
+        never: &["INSERT ", "UPDATE ", "DELETE ", "C::execute"],
+        because: "it only looks",
+    },
+    Room {
+        path: "idem-cli/src",
+        never: &["idem_runtime::private", "INSERT ", "UPDATE ", "DELETE "],
+        because: "what changes our tables is the store's",
+    },
+    Room {
+        path: "idem-cli/src/doctor",
+        never: SQL,
+        because: "the catalogs and the store are asked elsewhere",
+    },
+    Room {
+        path: "idem-cli/src/catalog",
+        never: &["Finding", "Verdict"],
+        because: "a catalog says what is, and judges nothing",
+    },
+    Room {
         path: "idem-runtime/src/status.rs",
         never: SQL,
         because: "SQL is the store's",

@@ -18,6 +18,7 @@ const FEATURE_SETS: &[&str] = &[
     "sqlite,deadpool",
     "postgres-blocking",
     "sqlite,r2d2",
+    "postgres,mysql,sqlite",
     "nats",
     "rabbitmq",
     "webhook",

@@ -42,7 +42,7 @@ fn tests(extra: &[String]) -> Outcome {
     // Held until the tests are over: dropping one stops the server.
     let (url, _cluster) = given_or(URL, || Cluster::start(Purpose::Tests), Cluster::url)?;
     command.env(URL, url);
-    let _maria = match needs(extra, &WITH_MYSQL) {
+    let _maria = match needs(extra, WITH_MYSQL) {
         true => {
             let (mysql, server) = given_or(MYSQL, MariaDb::start, MariaDb::url)?;
             command.env(MYSQL, mysql);
@@ -50,7 +50,7 @@ fn tests(extra: &[String]) -> Outcome {
         }
         false => None,
     };
-    let _brokers = match needs(extra, &WITH_BROKERS) {
+    let _brokers = match needs(extra, WITH_BROKERS) {
         true => {
             let (nats, nats_server) = given_or(NATS, Nats::start, Nats::url)?;
             let (amqp, rabbit_server) = given_or(AMQP, Rabbit::start, Rabbit::url)?;
@@ -65,19 +65,27 @@ fn tests(extra: &[String]) -> Outcome {
     process::run(&mut command)
 }
 
-/// Those of `tests/tests` that ask for the shared brokers.
-const WITH_BROKERS: [&str; 1] = ["brokers"];
+/// Tests of a package.
+type Tests = (&'static str, &'static [&'static str]);
+
+/// Those that ask for the shared brokers.
+const WITH_BROKERS: &[Tests] = &[("idem-tests", &["brokers"])];
 
 /// Those that ask for a MySQL or MariaDB.
-const WITH_MYSQL: [&str; 2] = ["contract", "settings"];
+const WITH_MYSQL: &[Tests] = &[
+    ("idem-tests", &["contract", "settings"]),
+    ("idem-cli", &["idem"]),
+];
 
 /// Whether one of these tests is among what runs.
-fn needs(extra: &[String], tests: &[&str]) -> bool {
+fn needs(extra: &[String], all: &[Tests]) -> bool {
     let is_picked = |picked: Option<Vec<&str>>, names: &[&str]| {
         picked.is_none_or(|all| all.iter().any(|picked| names.contains(picked)))
     };
-    is_picked(packages_of(extra), &["idem-tests"])
-        && is_picked(picked(extra, &["--test"], &["--test="]), tests)
+    all.iter().any(|(package, tests)| {
+        is_picked(packages_of(extra), &[package])
+            && is_picked(picked(extra, &["--test"], &["--test="]), tests)
+    })
 }
 
 fn packages_of(extra: &[String]) -> Option<Vec<&str>> {
@@ -131,14 +139,14 @@ fn cargo_test(extra: &[String]) -> Outcome<Command> {
 mod tests {
     use super::*;
 
-    fn needs_for(line: &str, tests: &[&str]) -> bool {
+    fn needs_for(line: &str, tests: &[Tests]) -> bool {
         let words: Vec<_> = line.split_whitespace().map(String::from).collect();
         needs(&words, tests)
     }
 
     #[test]
     fn brokers_are_for_the_tests_that_ask_for_them() {
-        let needs = |line| needs_for(line, &WITH_BROKERS);
+        let needs = |line| needs_for(line, WITH_BROKERS);
         assert!(needs(""));
         assert!(needs("some_filter"));
         assert!(needs("-pidem-tests --tests"));
@@ -154,10 +162,13 @@ mod tests {
 
     #[test]
     fn mariadb_is_for_the_tests_that_ask_for_it() {
-        let needs = |line| needs_for(line, &WITH_MYSQL);
+        let needs = |line| needs_for(line, WITH_MYSQL);
         assert!(needs(""));
         assert!(needs("--test contract"));
         assert!(needs("--test brokers --test settings"));
+        assert!(needs("-p idem-cli --test idem"));
+        assert!(needs("-p idem-cli"));
+        assert!(!needs("-p idem-cli --test contract"));
         assert!(!needs("--test brokers"));
         assert!(!needs("-p orders"));
     }

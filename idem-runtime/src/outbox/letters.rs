@@ -1,4 +1,4 @@
-//! Dead messages: for an operator's list, and to have one sent after all.
+//! Dead messages: for an operator's list, and to have one sent after all or forgotten.
 //!
 //! No SQL.
 
@@ -82,4 +82,16 @@ pub async fn requeue<C: Backend>(conn: &mut C, id: Uuid) -> QueryResult<bool> {
     };
     let stream = dead.ordering_key.as_deref().map(stream_lock);
     Ok(C::requeue(conn, stream, id).await? > 0)
+}
+
+/// Forgets a dead message for good, and says whether there was one. It is as if it had never been queued: a run of
+/// its operation that follows, in lease mode, may queue it again.
+///
+/// In an open transaction or outside of one.
+///
+/// # Errors
+///
+/// The database's error.
+pub async fn discard<C: Backend>(conn: &mut C, id: Uuid) -> QueryResult<bool> {
+    outbox::discard(conn, id).await
 }

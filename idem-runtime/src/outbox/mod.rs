@@ -58,7 +58,7 @@ mod webhook;
 
 pub(crate) use bell::Bell;
 pub use enqueue::{EnqueueError, enqueue, enqueue_blocking};
-pub use letters::{DeadMessage, dead, requeue};
+pub use letters::{DeadMessage, dead, discard, requeue};
 pub use message::Message;
 #[cfg(feature = "nats")]
 pub use nats::NatsPublisher;

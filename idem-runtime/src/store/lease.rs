@@ -15,6 +15,7 @@ use diesel::QueryResult;
 use uuid::Uuid;
 
 use super::change::{self, Change, Table};
+use super::inspect::{OperationRow, OperationsQuery};
 use super::statement::{
     IdsQuery, Piece, PositionsQuery, StateQuery, Statement, StepsQuery, UnresolvedQuery, statement,
 };
@@ -24,7 +25,9 @@ use crate::policy::Unresolved;
 use crate::response::StoredResponse;
 
 pub(crate) use state::{State, state};
-pub(crate) use unresolved::{Duty, Seen, UnresolvedRow, due, release, settle, unresolved};
+pub(crate) use unresolved::{
+    Duty, Seen, UnresolvedRow, due, release, settle, unresolved, unresolved_one,
+};
 
 /// What lease mode asks of a backend.
 pub trait Leases: Store {
@@ -78,6 +81,11 @@ pub trait Leases: Store {
         connection: &mut Self,
         query: UnresolvedQuery,
     ) -> impl Future<Output = QueryResult<Vec<UnresolvedRow>>>;
+
+    fn operations(
+        connection: &mut Self,
+        query: OperationsQuery,
+    ) -> impl Future<Output = QueryResult<Vec<OperationRow>>>;
 
     /// Stops, from elsewhere, the statement of a step that was dropped in the middle of it.
     fn stop(canceller: Self::Canceller);

@@ -6,6 +6,7 @@
 mod blocking;
 mod change;
 pub(crate) mod inbox;
+pub(crate) mod inspect;
 pub(crate) mod lease;
 #[cfg(feature = "mysql")]
 mod mysql;

@@ -202,6 +202,15 @@ pub(crate) async fn dead_one<C: Queue>(
     Ok(select_dead(connection, one).await?.pop())
 }
 
+/// Deletes this message, if it is dead.
+pub(crate) async fn discard<C: Queue>(connection: &mut C, id: Uuid) -> QueryResult<bool> {
+    let discard = statement![
+        "DELETE FROM idempotency_outbox WHERE dead_at IS NOT NULL AND message_id = ",
+        id,
+    ];
+    Ok(C::execute(connection, discard).await? > 0)
+}
+
 async fn select_dead<C: Queue>(connection: &mut C, which: Statement) -> QueryResult<Vec<DeadRow>> {
     let dead = statement![
         "SELECT position, ",

@@ -12,6 +12,7 @@ macro_rules! questions {
             steps(crate::store::statement::StepsQuery) -> Option<String>;
             states(crate::store::statement::StateQuery) -> crate::store::lease::State;
             unresolved(crate::store::statement::UnresolvedQuery) -> crate::store::lease::UnresolvedRow;
+            operations(crate::store::inspect::OperationsQuery) -> crate::store::inspect::OperationRow;
         }
     };
     (queue $stamp:ident) => {

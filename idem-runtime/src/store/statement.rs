@@ -48,6 +48,8 @@ pub trait Dialect: Backend {
     const JOINED: (&'static str, &'static str, &'static str);
     /// Behind a query: passes by what somebody else has locked.
     const SKIP_LOCKED: &'static str;
+    /// Milliseconds since 1970 by the database's clock.
+    const CLOCK: &'static str;
 
     fn bind_bytes<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b [u8]) -> QueryResult<()>;
     fn bind_text<'b>(out: &mut AstPass<'_, 'b, Self>, value: &'b str) -> QueryResult<()>;
@@ -108,6 +110,7 @@ pub(super) enum Piece {
     Started,
     Wake(Statement),
     SkipLocked,
+    Clock,
     Key,
     Wide(&'static str),
     /// An expression, and a text behind it.
@@ -252,6 +255,7 @@ fn walk<'b, DB: Dialect>(piece: &'b Piece, out: &mut AstPass<'_, 'b, DB>) -> Que
             out.push_sql(DB::WAKE.1);
         }
         Piece::SkipLocked => out.push_sql(DB::SKIP_LOCKED),
+        Piece::Clock => out.push_sql(DB::CLOCK),
         Piece::Key => out.push_sql(DB::KEY),
         Piece::Wide(expression) => around(DB::WIDE, expression, out),
         Piece::Joined(expression, text) => {
@@ -327,6 +331,8 @@ macro_rules! query {
         }
     };
 }
+
+pub(super) use query;
 
 query!(IdsQuery: Binary);
 

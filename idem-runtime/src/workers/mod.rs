@@ -19,7 +19,7 @@ use tokio::time::sleep;
 
 pub(crate) use maintenance::Maintained;
 pub use reconcile::{Reconciler, RecordedResponse, Verdict, settle};
-pub use unresolved::{UnresolvedOperation, unresolved};
+pub use unresolved::{UnresolvedOperation, unresolved, unresolved_operation};
 
 /// How many operations a worker takes at once.
 const BATCH: u32 = 16;

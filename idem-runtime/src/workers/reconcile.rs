@@ -19,7 +19,7 @@ use super::{BATCH, Stopping, UnresolvedOperation, Worker};
 use crate::idempotency::{Idempotency, Settings};
 use crate::policy::policies;
 use crate::reach::{Reach, Unreached};
-use crate::response::{StoredResponse, UNREPLAYED, written};
+use crate::response::{DamagedResponse, StoredResponse, UNREPLAYED, written};
 use crate::store::lease::Duty;
 use crate::store::{Backend, lease};
 use crate::supervise::{Ran, supervise};
@@ -112,6 +112,31 @@ impl RecordedResponse {
         let body = serde_json::to_vec(value)?;
         let json = HeaderValue::from_static("application/json");
         Ok(self.header(CONTENT_TYPE, json).body(body))
+    }
+
+    /// Its status.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Its headers, in their order.
+    pub fn headers(&self) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
+        self.headers.iter().map(|(name, value)| (name, value))
+    }
+
+    /// Its body; `None` is a response without one, which is not the same as an empty one.
+    #[must_use]
+    pub fn content(&self) -> Option<&[u8]> {
+        self.body.as_deref()
+    }
+
+    pub(crate) fn of_stored(stored: &StoredResponse) -> Result<Self, DamagedResponse> {
+        Ok(Self {
+            status: stored.status()?,
+            headers: stored.headers()?,
+            body: stored.body.clone(),
+        })
     }
 
     fn stored(self) -> StoredResponse {

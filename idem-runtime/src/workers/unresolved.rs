@@ -145,3 +145,19 @@ pub async fn unresolved<C: Backend>(
         .filter_map(UnresolvedOperation::new)
         .collect())
 }
+
+/// The operation with this scope, as it stands in the table, and this key, if it is unresolved: for an operator who
+/// [settles](crate::settle) it.
+///
+/// # Errors
+///
+/// The database's error.
+pub async fn unresolved_operation<C: Backend>(
+    connection: &mut C,
+    scope: &str,
+    key: &str,
+) -> QueryResult<Option<UnresolvedOperation>> {
+    let row = lease::unresolved_one(connection, OperationId::new(scope, key).row).await?;
+    let row = row.filter(|row| row.scope == scope && row.key == key);
+    Ok(row.and_then(UnresolvedOperation::new))
+}

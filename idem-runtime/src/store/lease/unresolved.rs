@@ -112,13 +112,32 @@ pub(crate) async fn unresolved<C: Leases>(
     connection: &mut C,
     limit: u32,
 ) -> QueryResult<Vec<UnresolvedRow>> {
+    let first = statement![
+        " ORDER BY lease_expires_at LIMIT ",
+        Piece::Number(limit.into())
+    ];
+    select_unresolved(connection, first).await
+}
+
+/// This operation, if it is unresolved.
+pub(crate) async fn unresolved_one<C: Leases>(
+    connection: &mut C,
+    id: [u8; 16],
+) -> QueryResult<Option<UnresolvedRow>> {
+    let one = statement![" AND id = ", id];
+    Ok(select_unresolved(connection, one).await?.pop())
+}
+
+async fn select_unresolved<C: Leases>(
+    connection: &mut C,
+    which: Statement,
+) -> QueryResult<Vec<UnresolvedRow>> {
     let unresolved = statement![
         "SELECT ",
         unresolved_columns(),
         " FROM idempotency_keys WHERE status IS NULL AND lease_expires_at <= ",
         Piece::Now,
-        " ORDER BY lease_expires_at LIMIT ",
-        Piece::Number(limit.into()),
+        which,
     ];
     C::unresolved(connection, UnresolvedQuery(unresolved)).await
 }

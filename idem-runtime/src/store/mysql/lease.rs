@@ -41,6 +41,8 @@ impl Dialect for Mysql {
     const JOINED: (&'static str, &'static str, &'static str) = ("concat(", ", ", ")");
     const SIZE: (&'static str, &'static str) = ("octet_length(", ")");
     const SKIP_LOCKED: &'static str = " FOR UPDATE SKIP LOCKED";
+    const CLOCK: &'static str =
+        "timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6)) DIV 1000";
 
     binds! {}
 

@@ -40,6 +40,7 @@ impl Dialect for Pg {
     const WIDE: (&'static str, &'static str) = ("CAST(", " AS bigint)");
     const JOINED: (&'static str, &'static str, &'static str) = ("", " || ", "");
     const SKIP_LOCKED: &'static str = " FOR UPDATE SKIP LOCKED";
+    const CLOCK: &'static str = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)";
 
     binds! {}
 

@@ -34,6 +34,7 @@ impl Dialect for Sqlite {
     const JOINED: (&'static str, &'static str, &'static str) = ("", " || ", "");
     /// There is one writer.
     const SKIP_LOCKED: &'static str = "";
+    const CLOCK: &'static str = "CAST((julianday('now') - 2440587.5) * 86400000.0 AS integer)";
 
     binds! {}
 

@@ -1,14 +1,10 @@
 //! `idem migration generate` adds what is missing, overwrites nothing, and says what it did.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use common::{generate, idem};
+use crate::common::{generate, idem};
 use idem_runtime::migrations::{
     FILES_INBOX_POSTGRES, FILES_INBOX_SQLITE, FILES_MYSQL, FILES_OUTBOX_POSTGRES,
     FILES_OUTBOX_SQLITE, FILES_POSTGRES, FILES_SQLITE, MigrationFile,
@@ -244,7 +240,7 @@ fn a_wrong_command_line_is_explained() {
                 "--with",
                 "x",
             ],
-            "outbox, inbox",
+            "outbox, inbox, steps",
         ),
         (&["migration"], "generate"),
         (&[], "migration"),

@@ -1,10 +1,6 @@
 //! What `idem migration generate` writes is what diesel reads, and is the same as what is embedded.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::generate;
+use crate::common::generate;
 use diesel::backend::Backend;
 use diesel::connection::SimpleConnection;
 use diesel::migration::MigrationSource;

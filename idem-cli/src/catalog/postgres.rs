@@ -1,0 +1,61 @@
+//! The catalogs of PostgreSQL.
+
+use diesel::sql_types::Text;
+use diesel::{QueryResult, sql_query};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+
+use super::{Catalog, Name, Size, Yes, names};
+use crate::args::Backend;
+
+impl Catalog for AsyncPgConnection {
+    const BACKEND: Backend = Backend::Postgres;
+
+    async fn columns(&mut self, table: &str) -> QueryResult<Vec<String>> {
+        let query = "SELECT attname::text AS name FROM pg_attribute \
+             WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped";
+        sql_query(query)
+            .bind::<Text, _>(table)
+            .load(self)
+            .await
+            .map(names)
+    }
+
+    /// One that CREATE INDEX CONCURRENTLY has left unfinished is there, and of no use.
+    async fn indexes(&mut self, table: &str) -> QueryResult<Vec<String>> {
+        let query = "SELECT relname::text AS name FROM pg_index \
+             JOIN pg_class ON pg_class.oid = indexrelid \
+             WHERE indrelid = to_regclass($1) AND indisvalid";
+        sql_query(query)
+            .bind::<Text, _>(table)
+            .load(self)
+            .await
+            .map(names)
+    }
+
+    async fn versions(&mut self) -> QueryResult<Vec<String>> {
+        if self.columns("__diesel_schema_migrations").await?.is_empty() {
+            return Ok(Vec::new());
+        }
+        let query = "SELECT version::text AS name FROM __diesel_schema_migrations";
+        sql_query(query).load::<Name>(self).await.map(names)
+    }
+
+    async fn is_durable(&mut self, table: &str) -> QueryResult<Option<bool>> {
+        let query = "SELECT relpersistence = 'p' AS yes FROM pg_class WHERE oid = to_regclass($1)";
+        let found: Yes = sql_query(query)
+            .bind::<Text, _>(table)
+            .get_result(self)
+            .await?;
+        Ok(Some(found.yes))
+    }
+
+    async fn size(&mut self, table: &str) -> QueryResult<Size> {
+        let query = "SELECT pg_table_size(relid) AS table_bytes, pg_indexes_size(relid) AS index_bytes, \
+             n_live_tup AS rows, n_dead_tup AS dead_rows, NULL::bigint AS free_bytes \
+             FROM pg_stat_user_tables WHERE relid = to_regclass($1)";
+        sql_query(query)
+            .bind::<Text, _>(table)
+            .get_result(self)
+            .await
+    }
+}

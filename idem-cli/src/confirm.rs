@@ -1,0 +1,25 @@
+//! Asking before something is changed.
+
+use std::io::{IsTerminal, Write, stderr, stdin};
+
+use crate::args::Changing;
+use crate::error::Error;
+
+/// Goes on only if a person says so, or has said so on the command line.
+pub(crate) fn confirm(changing: &Changing, question: &str) -> Result<(), Error> {
+    if changing.yes {
+        return Ok(());
+    }
+    if !(stdin().is_terminal() && stderr().is_terminal()) {
+        return Err(Error::Refused(
+            "nothing was done: there is no terminal to ask on; say --yes".to_owned(),
+        ));
+    }
+    let _ = write!(stderr(), "{question} [y/N] ");
+    let mut answer = String::new();
+    let read = stdin().read_line(&mut answer);
+    match answer.trim() {
+        "y" | "Y" | "yes" if read.is_ok() => Ok(()),
+        _ => Err(Error::Refused("nothing was done".to_owned())),
+    }
+}

@@ -1,0 +1,89 @@
+//! `idem prune`: expired records, batch by batch.
+
+use idem_runtime::inspect::{self, OperationState};
+use idem_runtime::{Backend, Pruner};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use tokio::signal::ctrl_c;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use crate::args::Prune;
+use crate::audit::{Audit, Change};
+use crate::confirm::confirm;
+use crate::error::Error;
+use crate::output::print;
+
+#[derive(Serialize)]
+struct Done {
+    deleted: u64,
+}
+
+pub(crate) async fn prune<C: Backend>(conn: &mut C, asked: Prune) -> Result<(), Error> {
+    let expired = inspect::count(conn, OperationState::Expired).await?.count;
+    if expired > 0 {
+        confirm(
+            &asked.changing,
+            &format!("Delete {expired} expired records?"),
+        )?;
+    }
+    let audit = Audit::open("prune", asked.changing.audit)?;
+    let bar = bar(expired);
+    let mut deleted = 0;
+    let mut pruner = Pruner::new();
+    let interrupted = interrupted();
+    let done = loop {
+        if interrupted.is_finished() {
+            let refusal = format!("interrupted: {deleted} expired records deleted");
+            break Err(Error::Refused(refusal));
+        }
+        match pruner.batch(conn, asked.batch).await {
+            Ok(batch) => {
+                deleted += batch as u64;
+                bar.set_position(deleted);
+                if batch < asked.batch as usize {
+                    break Ok(());
+                }
+            }
+            Err(error) => break Err(error.into()),
+        }
+        sleep(asked.pause).await;
+    };
+    bar.finish_and_clear();
+    let outcome = match done {
+        Ok(()) => "deleted",
+        Err(_) => "ended early",
+    };
+    let change = Change {
+        row: None,
+        rows: Some(deleted),
+        outcome,
+    };
+    audit.write(conn, change).await?;
+    done?;
+    print(asked.target.json, &Done { deleted }, || {
+        format!("{deleted} expired records deleted")
+    });
+    Ok(())
+}
+
+/// Ends when somebody presses Ctrl-C: the batch is finished first, and what was done is written down.
+fn interrupted() -> JoinHandle<()> {
+    tokio::spawn(async {
+        if ctrl_c().await.is_err() {
+            // Nobody can be heard: Ctrl-C ends the process, as it does without us.
+            std::future::pending().await
+        }
+    })
+}
+
+/// On standard error, where that is a terminal.
+fn bar(expired: u64) -> ProgressBar {
+    let template = "{bar:40} {human_pos}/{human_len} records, {per_sec}, {eta} left";
+    let style = ProgressStyle::with_template(template);
+    let bar = ProgressBar::new(expired);
+    match style {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}

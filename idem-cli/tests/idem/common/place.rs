@@ -1,0 +1,115 @@
+//! A database with the tables that `idem migration generate` writes, and the command on it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use idem_tests::{Backend, Database};
+use tempfile::{TempDir, tempdir};
+
+use super::{Said, command, generate};
+
+pub(crate) struct Place {
+    pub(crate) database: Database,
+    pub(crate) dir: TempDir,
+}
+
+/// What `--backend` takes.
+pub(crate) fn name(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Mysql => "mysql",
+        Backend::Postgres => "postgres",
+        Backend::Sqlite => "sqlite",
+    }
+}
+
+impl Place {
+    /// With all tables.
+    pub(crate) async fn fresh(backend: Backend) -> Self {
+        let place = Self::empty(backend).await;
+        place.migrate("outbox,inbox").await;
+        place
+    }
+
+    pub(crate) async fn empty(backend: Backend) -> Self {
+        let database = Database::fresh(backend).await;
+        if backend == Backend::Sqlite {
+            // A database that nobody has written to is no file yet.
+            database.execute("CREATE TABLE other (id integer)").await;
+        }
+        let dir = tempdir().unwrap();
+        Self { database, dir }
+    }
+
+    /// The files in their order, as diesel runs them.
+    pub(crate) async fn migrate(&self, with: &str) {
+        let backend = name(self.database.backend());
+        generate(self.dir.path(), &["--backend", backend, "--with", with]);
+        let files = fs::read_dir(self.dir.path().join("migrations")).unwrap();
+        let mut files: Vec<_> = files
+            .map(|file| file.unwrap().path().join("up.sql"))
+            .collect();
+        files.sort();
+        for file in files {
+            self.database
+                .execute(&fs::read_to_string(file).unwrap())
+                .await;
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The command on this database, without a terminal.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = command(self.path(), args);
+        command.args(["--database-url", self.database.url()]);
+        command.stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn idem(&self, args: &[&str]) -> Said {
+        Said::of(self.command(args).output().unwrap())
+    }
+
+    /// The same on a terminal on which somebody types this.
+    pub(crate) fn typed(&self, args: &[&str], answer: &str) -> Said {
+        let mut line = vec![env!("CARGO_BIN_EXE_idem")];
+        line.extend(args);
+        line.extend(["--database-url", self.database.url()]);
+        let quoted: Vec<_> = line.iter().map(|word| format!("'{word}'")).collect();
+        let typed = self.path().join("typed");
+        fs::write(&typed, format!("{answer}\n")).unwrap();
+        let mut script = Command::new("script");
+        script
+            .args(["-qec", &quoted.join(" "), "/dev/null"])
+            .current_dir(self.path());
+        script.stdin(fs::File::open(typed).unwrap());
+        Said::of(script.output().unwrap())
+    }
+
+    pub(crate) async fn discard(self) {
+        self.database.discard().await;
+    }
+}
+
+/// Stamps each `async fn(&Place)` as a test on every backend.
+macro_rules! on_each {
+    ($($case:ident),+ $(,)?) => {
+        on_each! { postgres Postgres $($case)+ }
+        on_each! { mysql Mysql $($case)+ }
+        on_each! { sqlite Sqlite $($case)+ }
+    };
+    ($module:ident $backend:ident $($case:ident)+) => {
+        mod $module {
+            $(#[actix_web::test]
+            async fn $case() {
+                let place = crate::common::place::Place::fresh(idem_tests::Backend::$backend).await;
+                super::$case(&place).await;
+                place.discard().await;
+            })+
+        }
+    };
+}
+pub(crate) use on_each;
