@@ -285,6 +285,21 @@ const ROOMS: &[Room] = &[
         because: "a policy is a pure value",
     },
     Room {
+        path: "idem-runtime/src/describe.rs",
+        never: OUTSIDE,
+        because: "a description is a pure value",
+    },
+    Room {
+        path: "idem-runtime/src/openapi",
+        never: OUTSIDE,
+        because: "a document is made of policies and settings alone",
+    },
+    Room {
+        path: "idem-runtime/src/openapi/place.rs",
+        never: &["insert(", "push_str", "Problem"],
+        because: "it looks, and writes nothing",
+    },
+    Room {
         path: "idem-runtime/src/problem.rs",
         never: SQL,
         because: "an answer holds no SQL",
@@ -306,6 +321,11 @@ const ROOMS: &[Room] = &[
     },
     Room {
         path: "tests/tests/failover",
+        never: &["idem_runtime::private"],
+        because: "tests use the public API",
+    },
+    Room {
+        path: "tests/tests/openapi",
         never: &["idem_runtime::private"],
         because: "tests use the public API",
     },
