@@ -14,6 +14,7 @@ on_each! {
     only_what_is_unresolved_gets_a_verdict,
     nothing_is_changed_without_a_word,
     a_person_is_asked,
+    whoever_is_slower_changes_nothing,
     what_cannot_be_written_down_is_not_done,
 }
 
@@ -271,6 +272,28 @@ async fn a_person_is_asked(place: &Place) {
         ask(place, "alice", "/parcels", "k", PARCEL).await.status,
         201
     );
+}
+
+async fn whoever_is_slower_changes_nothing(place: &Place) {
+    app::unresolved(place, "k").await;
+    let slower = place.typed_behind(&["keys", "release", SCOPE, "k"], "y", || {
+        let settle = ["keys", "settle", SCOPE, "k", "--status", "202"];
+        let how = ["--retain", "1h", "--yes"];
+        place.idem(&[&settle[..], &how].concat()).done();
+    });
+    assert_eq!(slower.code, 1, "{}", slower.out);
+    assert!(
+        slower.out.contains("settled it, meanwhile"),
+        "{}",
+        slower.out
+    );
+    assert!(
+        slower.out.contains(r#""outcome":"not done""#),
+        "{}",
+        slower.out
+    );
+    let replay = ask(place, "alice", "/parcels", "k", PARCEL).await;
+    assert_eq!((replay.status, replay.is_replay), (202, true));
 }
 
 async fn what_cannot_be_written_down_is_not_done(place: &Place) {

@@ -1,6 +1,7 @@
 //! A database with the tables that `idem migration generate` writes, and the command on it.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -73,20 +74,43 @@ impl Place {
         Said::of(self.command(args).output().unwrap())
     }
 
-    /// The same on a terminal on which somebody types this.
-    pub(crate) fn typed(&self, args: &[&str], answer: &str) -> Said {
+    /// The same on a terminal, on which somebody types this once they are asked and have done something else.
+    pub(crate) fn typed_behind(
+        &self,
+        args: &[&str],
+        answer: &str,
+        meanwhile: impl FnOnce(),
+    ) -> Said {
         let mut line = vec![env!("CARGO_BIN_EXE_idem")];
         line.extend(args);
         line.extend(["--database-url", self.database.url()]);
         let quoted: Vec<_> = line.iter().map(|word| format!("'{word}'")).collect();
-        let typed = self.path().join("typed");
-        fs::write(&typed, format!("{answer}\n")).unwrap();
         let mut script = Command::new("script");
+        script.args(["-qec", &quoted.join(" "), "/dev/null"]);
         script
-            .args(["-qec", &quoted.join(" "), "/dev/null"])
-            .current_dir(self.path());
-        script.stdin(fs::File::open(typed).unwrap());
-        Said::of(script.output().unwrap())
+            .current_dir(self.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let mut script = script.spawn().unwrap();
+        let mut out = script.stdout.take().unwrap();
+        let mut said = Vec::new();
+        while !said.ends_with(b"[y/N] ") {
+            let mut byte = [0];
+            assert_eq!(out.read(&mut byte).unwrap(), 1, "it did not ask");
+            said.extend(byte);
+        }
+        meanwhile();
+        writeln!(script.stdin.as_mut().unwrap(), "{answer}").unwrap();
+        out.read_to_end(&mut said).unwrap();
+        Said {
+            code: script.wait().unwrap().code().unwrap(),
+            out: String::from_utf8(said).unwrap(),
+            err: String::new(),
+        }
+    }
+
+    pub(crate) fn typed(&self, args: &[&str], answer: &str) -> Said {
+        self.typed_behind(args, answer, || {})
     }
 
     pub(crate) async fn discard(self) {
