@@ -106,7 +106,7 @@ pub(crate) async fn run(url: Url, arguments: &Arguments) -> Result<(), Box<dyn E
                     .configure(handlers::mysql_blocking::routes)
                     .configure(handlers::beside_mysql::routes);
             };
-            serve(url, arguments, Arc::new(pool), routes).await
+            serve(url, arguments, pool.shared(), routes).await
         }
         (Url::Sqlite(_), Style::Asynchronous) => {
             let beside = beside(
