@@ -138,6 +138,7 @@
 //! | [`outbox`] | messages to other systems |
 //! | [`inbox`] | messages from other systems |
 //! | [`migrations`] | the tables |
+//! | [`telemetry`] | the names of metrics and spans |
 //! | [`testing`] | faults of lease mode, for tests of applications |
 //!
 //! # Cancellation
@@ -194,6 +195,7 @@ mod lease;
 mod status;
 mod workers;
 
+mod admission;
 mod attempt;
 mod blocking;
 mod claim;
@@ -225,6 +227,7 @@ pub mod outbox;
 pub mod policy;
 pub mod pool;
 pub mod problem;
+pub mod telemetry;
 pub mod testing;
 
 mod builder;

@@ -27,6 +27,8 @@ impl Backend for AsyncMysqlConnection {}
 impl Store for AsyncMysqlConnection {
     type Canceller = MysqlCancelToken;
 
+    const SYSTEM: &'static str = "mysql";
+
     const ISOLATION: bool = true;
 
     const ONE_WRITER: bool = false;
@@ -191,9 +193,10 @@ impl QueryFragment<Mysql> for Look {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Mysql>) -> QueryResult<()> {
         out.push_sql(
             "SELECT scope, `key`, fingerprint, status, headers, body, \
-             coalesce(status IS NULL OR expires_at > utc_timestamp(6), true) \
-             FROM idempotency_keys WHERE id = ",
+             coalesce(status IS NULL OR expires_at > utc_timestamp(6), true)",
         );
+        row::age(&mut out);
+        out.push_sql(" FROM idempotency_keys WHERE id = ");
         out.push_bind_param::<Binary, [u8]>(&self.0)
     }
 }

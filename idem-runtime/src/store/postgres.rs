@@ -39,6 +39,8 @@ impl Backend for AsyncPgConnection {}
 impl Store for AsyncPgConnection {
     type Canceller = CancelToken;
 
+    const SYSTEM: &'static str = "postgresql";
+
     const ISOLATION: bool = true;
 
     const ONE_WRITER: bool = false;
@@ -188,9 +190,10 @@ impl QueryFragment<Pg> for Look {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
             "SELECT scope, key, fingerprint, status::integer, headers, body, \
-             coalesce(status IS NULL OR expires_at > clock_timestamp(), true) \
-             FROM idempotency_keys WHERE id = ",
+             coalesce(status IS NULL OR expires_at > clock_timestamp(), true)",
         );
+        row::age(&mut out);
+        out.push_sql(" FROM idempotency_keys WHERE id = ");
         out.push_bind_param::<Uuid, _>(&self.0)
     }
 }

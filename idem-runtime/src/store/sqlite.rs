@@ -53,6 +53,8 @@ impl Hop for SyncConnectionWrapper<SqliteConnection> {
 impl BlockingBackend for SqliteConnection {}
 
 impl Phases for SqliteConnection {
+    const SYSTEM: &'static str = "sqlite";
+
     const ISOLATION: bool = false;
 
     const ONE_WRITER: bool = true;
@@ -246,7 +248,9 @@ impl QueryFragment<Sqlite> for Look {
              coalesce(status IS NULL OR expires_at > ",
         );
         out.push_sql(NOW);
-        out.push_sql(", 1) FROM idempotency_keys WHERE id = ");
+        out.push_sql(", 1)");
+        row::age(&mut out);
+        out.push_sql(" FROM idempotency_keys WHERE id = ");
         out.push_bind_param::<Binary, [u8]>(&self.0)
     }
 }
