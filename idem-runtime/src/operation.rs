@@ -19,7 +19,7 @@ use crate::policy::{IdempotencyPolicy, InFlight, Scope};
 use crate::problem::Problem;
 use crate::reach::{self, Reach, Unreached};
 use crate::response::{StoredResponse, capture, replay};
-use crate::scope::{OperationId, endpoint};
+use crate::scope::OperationId;
 use crate::status;
 use crate::store::{Backend, Claim, NewRecord, Record};
 use crate::supervise::{Ran, supervise};
@@ -84,13 +84,14 @@ impl<C: Backend> Operation<C> {
         settings: Arc<Settings<C>>,
         policy: &'static IdempotencyPolicy,
         request: HttpRequest,
+        endpoint: String,
         body: Bytes,
         tally: Tally,
     ) -> Self {
         Self {
             settings,
             policy,
-            endpoint: endpoint(&request),
+            endpoint,
             request,
             body,
             tally,

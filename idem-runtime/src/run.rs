@@ -19,6 +19,7 @@ use crate::policy::{IdempotencyPolicy, KeyRule};
 use crate::pool;
 use crate::private::Incoming;
 use crate::problem::{Base, DEFAULT_BASE, Problem};
+use crate::scope::Endpoint;
 use crate::store::Backend;
 use crate::telemetry::Tally;
 
@@ -83,8 +84,9 @@ where
     R: AsyncFnOnce(Operation<C>, Option<IdempotencyKey>) -> Result<HttpResponse, Refusal> + 'static,
 {
     let base = Arc::clone(&settings.problem_base);
-    let tally = Tally::new(policy, &incoming.request, C::SYSTEM);
-    let ended = detached(settings, incoming, policy, &tally, rest)
+    let endpoint = Endpoint::of(&incoming.request);
+    let tally = Tally::new(policy, &incoming.request, &endpoint, C::SYSTEM);
+    let ended = detached(settings, incoming, policy, endpoint.name, &tally, rest)
         .instrument(tally.span().clone())
         .await;
     tally.conclude(&ended);
@@ -98,6 +100,7 @@ async fn detached<C, R>(
     settings: Arc<Settings<C>>,
     incoming: Incoming,
     policy: &'static IdempotencyPolicy,
+    endpoint: String,
     tally: &Tally,
     rest: R,
 ) -> Result<HttpResponse, Refusal>
@@ -130,7 +133,7 @@ where
         return Err(Problem::store_unavailable().into());
     };
     let keyless = name.is_none();
-    let operation = Operation::new(settings, policy, request, body, tally.clone());
+    let operation = Operation::new(settings, policy, request, endpoint, body, tally.clone());
     let tally = tally.clone();
     let rest = async move {
         let _place = place;

@@ -29,3 +29,29 @@ impl KeyDigests {
         hex::encode(&digest[..LENGTH])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_with_one_secret_agree_and_others_do_not() {
+        let [one, other] = [[1; 16], [2; 16]];
+        let shared = || KeyDigests::new(Some(b"secret"));
+        assert_eq!(shared().of(&one), shared().of(&one));
+        assert_ne!(shared().of(&one), shared().of(&other));
+        assert_ne!(
+            shared().of(&one),
+            KeyDigests::new(Some(b"another")).of(&one)
+        );
+        assert_eq!(shared().of(&one).len(), 2 * LENGTH);
+    }
+
+    #[test]
+    fn without_a_secret_a_process_agrees_with_itself_alone() {
+        let row = [1; 16];
+        let digests = KeyDigests::new(None);
+        assert_eq!(digests.of(&row), digests.of(&row));
+        assert_ne!(digests.of(&row), KeyDigests::new(None).of(&row));
+    }
+}

@@ -9,28 +9,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::HttpRequest;
-use actix_web::http::Method;
 use metrics::{Key, Label, Level, Metadata, SharedString, counter, with_recorder};
 
 use super::names;
 use super::{Outcome, Phase};
+use crate::scope::Endpoint;
 
 static METADATA: Metadata<'static> =
     Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
-
-/// Those methods that are names. Others are whatever a client writes.
-const METHODS: [Method; 9] = [
-    Method::CONNECT,
-    Method::DELETE,
-    Method::GET,
-    Method::HEAD,
-    Method::OPTIONS,
-    Method::PATCH,
-    Method::POST,
-    Method::PUT,
-    Method::TRACE,
-];
 
 thread_local! {
     /// One for each method and route.
@@ -53,14 +39,17 @@ pub(super) struct Meters {
 }
 
 impl Meters {
-    /// Those of the endpoint that this request has come to.
-    pub(super) fn of(request: &HttpRequest) -> Rc<Self> {
-        let endpoint = endpoint(request);
-        METERS.with_borrow_mut(|all| match all.get(&endpoint) {
+    /// Those of this endpoint. What a client can choose freely is in no name.
+    pub(super) fn of(endpoint: &Endpoint) -> Rc<Self> {
+        let name = match endpoint.is_known {
+            true => &endpoint.name,
+            false => "*",
+        };
+        METERS.with_borrow_mut(|all| match all.get(name) {
             Some(meters) => Rc::clone(meters),
             None => {
-                let meters = Rc::new(Self::new(&endpoint));
-                all.insert(endpoint, Rc::clone(&meters));
+                let meters = Rc::new(Self::new(name));
+                all.insert(name.to_owned(), Rc::clone(&meters));
                 meters
             }
         })
@@ -116,19 +105,24 @@ fn measure(key: &Key, value: f64) {
     with_recorder(|recorder| recorder.register_histogram(key, &METADATA).record(value));
 }
 
-/// Method and route. What a client can choose freely is not in it.
-fn endpoint(request: &HttpRequest) -> String {
-    let method = match METHODS.contains(request.method()) {
-        true => request.method().as_str(),
-        false => "_OTHER",
-    };
-    match request.match_pattern() {
-        Some(route) => format!("{method} {route}"),
-        None => format!("{method} *"),
-    }
-}
-
 /// Counts one thing of this kind, for what is rare.
 pub(crate) fn count(name: &'static str, label: &'static str, value: &'static str) {
     counter!(name, label => value).increment(1);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_makes_up_is_in_no_label() {
+        let of = |name: &str, is_known| {
+            let name = name.to_owned();
+            Meters::of(&Endpoint { name, is_known })
+        };
+        assert_eq!(&*of("POST /secret/1", false).endpoint, "*");
+        let known = of("POST /orders", true);
+        assert_eq!(&*known.endpoint, "POST /orders");
+        assert!(Rc::ptr_eq(&known, &of("POST /orders", true)));
+    }
 }

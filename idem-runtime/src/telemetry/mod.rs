@@ -7,6 +7,8 @@
 //! No SQL, no decisions about outcomes.
 
 mod digests;
+#[cfg(test)]
+mod documented;
 mod meters;
 mod names;
 mod outcome;

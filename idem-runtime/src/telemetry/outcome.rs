@@ -89,3 +89,16 @@ impl Outcome {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By which an endpoint's metrics are found.
+    #[test]
+    fn each_stands_at_its_number() {
+        for (number, outcome) in Outcome::ALL.into_iter().enumerate() {
+            assert_eq!(outcome as usize, number);
+        }
+    }
+}

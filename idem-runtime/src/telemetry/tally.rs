@@ -18,7 +18,7 @@ use super::{Outcome, Phase};
 use crate::key::IdempotencyKey;
 use crate::operation::Refusal;
 use crate::policy::IdempotencyPolicy;
-use crate::scope::OperationId;
+use crate::scope::{Endpoint, OperationId};
 
 /// One request. Whoever works on it has a clone, and the last one to go counts it.
 #[derive(Debug, Clone)]
@@ -35,7 +35,12 @@ struct Inner {
 impl Tally {
     /// Begins with a request whose key has not been looked at. `system` is the database's name in the words of
     /// OpenTelemetry.
-    pub(crate) fn new(policy: &IdempotencyPolicy, request: &HttpRequest, system: &str) -> Self {
+    pub(crate) fn new(
+        policy: &IdempotencyPolicy,
+        request: &HttpRequest,
+        endpoint: &Endpoint,
+        system: &str,
+    ) -> Self {
         let span = info_span!(
             "idempotency.operation",
             http.request.method = request.method().as_str(),
@@ -47,7 +52,7 @@ impl Tally {
             idempotency.outcome = Empty,
         );
         Self(Rc::new(Inner {
-            meters: Meters::of(request),
+            meters: Meters::of(endpoint),
             span,
             outcome: Cell::default(),
             waited: Cell::default(),

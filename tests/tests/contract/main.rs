@@ -13,6 +13,7 @@ mod hostile;
 mod keys;
 mod lease;
 mod logging;
+mod metrics;
 mod operating;
 mod outbox;
 mod proxy;

@@ -298,6 +298,10 @@ impl Response {
         (self.status, headers, &self.body)
     }
 
+    pub(crate) fn text(&self) -> &str {
+        &self.body
+    }
+
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.body).unwrap()
     }
