@@ -104,7 +104,7 @@ async fn a_refused_request_is_counted_once(stage: &Stage) {
     let running = app.send_in_background(&ask(small, "held", &gated("gate")));
     app.reached("gate", 1).await;
     assert_eq!(
-        app.send(&ask(small, "too many", &marking("x")))
+        app.send(&ask(small, "too-many", &marking("x")))
             .await
             .status,
         503
