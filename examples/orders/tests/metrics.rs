@@ -38,7 +38,7 @@ fn what_was_asked_is_measured(mut orders: Orders) {
         counted("POST /orders", "mismatch"),
         counted("POST /orders/{id}/shipments", "executed"),
         r#"idempotency_replay_age_ratio_bucket{endpoint="POST /orders",le="0.01"} 1"#.to_owned(),
-        "idempotency_operations 0".to_owned(),
+        "idempotency_operations_limit 10000".to_owned(),
         "# TYPE idempotency_handler_seconds histogram".to_owned(),
     ] {
         let found = answer.text().lines().any(|line| line == series);
