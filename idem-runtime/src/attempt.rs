@@ -15,6 +15,7 @@ use crate::problem::Problem;
 use crate::retry::Retry;
 use crate::store::{Backend, CommitError, NewRecord, Record};
 use crate::supervise::{Ran, supervise};
+use crate::telemetry::{Outcome, Phase};
 
 /// How a run ended.
 pub(crate) enum Attempt {
@@ -58,7 +59,9 @@ where
     let failed = has_failed(&response);
     if failed && !operation.policy.store.records(response.status().as_u16()) {
         undo(operation, connection).await;
-        operation.tell("unrecorded");
+        operation
+            .tally
+            .tell(Outcome::without_record(response.status()));
         return Attempt::Answered(response);
     }
     let (answer, stored) = match operation.capture(deadline, response).await {
@@ -70,13 +73,16 @@ where
     };
     let record = operation.new_record(keyed, stored, ours.over_expired);
     let kept = Arc::clone(&record.stored);
-    let committed = if failed {
-        C::remember(connection, record).await
-    } else if is_seeded(Defect::RecordOutsideTransaction) {
-        record_apart::<C>(connection, record).await
-    } else {
-        C::record(connection, record).await
+    let recording = async {
+        if failed {
+            C::remember(connection, record).await
+        } else if is_seeded(Defect::RecordOutsideTransaction) {
+            record_apart::<C>(connection, record).await
+        } else {
+            C::record(connection, record).await
+        }
     };
+    let committed = operation.tally.timed(Phase::Record, recording).await;
     let committed = match is_seeded(Defect::CommitErrorIgnored) {
         true => Ok(()),
         false => committed,
@@ -86,7 +92,7 @@ where
             if has_messages && !failed {
                 operation.settings.bell.ring();
             }
-            operation.tell("executed");
+            operation.tally.tell(Outcome::Executed);
             Attempt::Recorded(answer, kept)
         }
         Err(error) => not_committed(operation, &error),
@@ -122,11 +128,14 @@ where
     };
     if has_failed(&response) {
         undo(operation, connection).await;
+        operation
+            .tally
+            .tell(Outcome::without_record(response.status()));
         return Attempt::Answered(response);
     }
     match C::commit(connection).await {
         Ok(()) => {
-            operation.tell("unprotected");
+            operation.tally.tell(Outcome::Unprotected);
             Attempt::Answered(response)
         }
         Err(error) => match not_committed(operation, &error) {
@@ -151,7 +160,8 @@ where
 {
     let canceller = C::canceller(connection);
     let running = handler(arguments, connection, &operation.request);
-    match supervise(deadline, running).await {
+    let running = supervise(deadline, running);
+    match operation.tally.timed(Phase::Handler, running).await {
         Ran::Finished(response) if Retry::is_asked_by(&response) => {
             undo(operation, connection).await;
             Err(Attempt::Again)

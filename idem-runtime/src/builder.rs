@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use actix_web::http::header::HeaderName;
 use actix_web::{FromRequest, HttpRequest};
-use tokio::sync::Semaphore;
 
+use crate::admission::Admission;
 use crate::defects;
 use crate::fingerprint::Secrets;
 use crate::idempotency::{Idempotency, Settings};
@@ -24,6 +24,7 @@ use crate::response::UNREPLAYED;
 use crate::scope::{Account, Resolvers};
 use crate::status;
 use crate::store::Backend;
+use crate::telemetry::KeyDigests;
 use crate::workers::Maintained;
 
 pub(crate) const KEY_HEADER: &str = "Idempotency-Key";
@@ -283,6 +284,9 @@ impl<C: Backend> Builder<C> {
             pool: self.pool,
             pool_timeout: self.pool_timeout,
             resolvers: self.resolvers,
+            key_digests: KeyDigests::new(
+                self.secrets.current.as_ref().map(|(_, secret)| &**secret),
+            ),
             secrets: self.secrets,
             key_header,
             replayed_header: header(self.replayed_header)?,
@@ -290,9 +294,7 @@ impl<C: Backend> Builder<C> {
             strict_keys: self.strict_keys,
             problem_base: self.problem_base.into(),
             flights: Flights::default(),
-            operations: Arc::new(Semaphore::new(
-                self.max_operations.min(Semaphore::MAX_PERMITS),
-            )),
+            admission: Admission::new(self.max_operations),
         }))
     }
 

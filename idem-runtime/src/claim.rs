@@ -16,6 +16,7 @@ use crate::problem::Problem;
 use crate::reach::{Reach, Unreached};
 use crate::store::lease::{self, State};
 use crate::store::{Backend, Claimed, Record};
+use crate::telemetry::Phase;
 
 /// The word on an operation.
 pub(crate) enum Settled<C> {
@@ -75,7 +76,8 @@ pub(crate) async fn settle<C: Backend>(
             Entered::First(first) => {
                 let claim =
                     async |connection: &mut C| C::claim(connection, &keyed.claim, isolation).await;
-                let (connection, claimed) = reach.ask(claim).await?;
+                let asking = reach.ask(claim);
+                let (connection, claimed) = operation.tally.timed(Phase::Claim, asking).await?;
                 match claimed {
                     Claimed::Free { over_expired } => {
                         first.running();
@@ -90,8 +92,8 @@ pub(crate) async fn settle<C: Backend>(
                         first.recorded(Arc::clone(&record));
                         return Ok(Settled::Recorded(record));
                     }
-                    Claimed::KeyHeld => return Err(operation.mismatch().into()),
-                    Claimed::KeyExpired => return Err(operation.key_expired().into()),
+                    Claimed::KeyHeld => return Err(Problem::key_reused().into()),
+                    Claimed::KeyExpired => return Err(Problem::key_expired().into()),
                     Claimed::InFlight => {
                         drop(connection);
                         first.elsewhere();
@@ -103,7 +105,7 @@ pub(crate) async fn settle<C: Backend>(
                         // are of one look.
                         match state(&mut reach, keyed).await? {
                             Some(state) if !operation.is_of(keyed, &state.fingerprint)? => {
-                                return Err(operation.mismatch().into());
+                                return Err(Problem::key_reused().into());
                             }
                             Some(state) if state.ended => return Ok(Settled::Stale(state, first)),
                             Some(_) => {
@@ -117,7 +119,7 @@ pub(crate) async fn settle<C: Backend>(
                 }
             }
             Entered::Recorded(record) => return Ok(Settled::Recorded(record)),
-            Entered::KeyHeld => return Err(operation.mismatch().into()),
+            Entered::KeyHeld => return Err(Problem::key_reused().into()),
             Entered::Behind(first) => {
                 if let Some(record) = patience.outlast(operation, keyed, first.over()).await? {
                     return Ok(Settled::Recorded(record));
@@ -193,10 +195,13 @@ impl Patience {
         keyed: &Keyed,
         over: impl Future<Output = T>,
     ) -> Result<T, Refusal> {
-        if let Some(until) = self.until
-            && let Ok(left) = timeout_at(until, over).await
-        {
-            return Ok(left);
+        if let Some(until) = self.until {
+            let begun = Instant::now();
+            let waited = timeout_at(until, over).await;
+            operation.tally.waited(begun.elapsed());
+            if let Ok(left) = waited {
+                return Ok(left);
+            }
         }
         Err(operation.in_flight(keyed))
     }
@@ -210,7 +215,9 @@ impl Patience {
         if let Some(until) = self.until
             && Instant::now() < until
         {
-            sleep_until(until.min(Instant::now() + self.pause)).await;
+            let begun = Instant::now();
+            sleep_until(until.min(begun + self.pause)).await;
+            operation.tally.waited(begun.elapsed());
             self.pause = Self::LONGEST_PAUSE.min(self.pause * 2);
             return Ok(());
         }

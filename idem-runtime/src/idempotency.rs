@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use actix_web::http::header::HeaderName;
 use actix_web::{HttpRequest, web};
-use tokio::sync::Semaphore;
 
+use crate::admission::Admission;
 use crate::builder::Builder;
 use crate::fingerprint::Secrets;
 use crate::inflight::Flights;
@@ -18,6 +18,7 @@ use crate::outbox::Bell;
 use crate::pool::ConnectionPool;
 use crate::scope::Resolvers;
 use crate::store::Backend;
+use crate::telemetry::KeyDigests;
 use crate::workers::Maintained;
 
 /// Protection for the handlers whose connection is a `C`.
@@ -75,7 +76,8 @@ pub(crate) struct Settings<C> {
     /// Wakes relays.
     pub(crate) bell: Bell<C>,
     pub(crate) flights: Flights,
-    pub(crate) operations: Arc<Semaphore>,
+    pub(crate) admission: Admission,
+    pub(crate) key_digests: KeyDigests,
 }
 
 impl<C> Clone for Idempotency<C> {

@@ -152,6 +152,8 @@ impl Behind {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use actix_web::test::TestRequest;
     use actix_web::web::Bytes;
     use futures_util::{FutureExt, join};
@@ -177,6 +179,7 @@ mod tests {
                 headers: String::new(),
                 body: None,
             },
+            age: Duration::ZERO,
         })
     }
 

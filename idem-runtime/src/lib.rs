@@ -140,6 +140,7 @@
 //! | [`inspect`] | what stands in the tables, for operators |
 //! | [`migrations`] | the tables |
 //! | `openapi` | the contract in an OpenAPI document (feature `openapi`) |
+//! | [`telemetry`] | the names of metrics and spans |
 //! | [`testing`] | faults of lease mode, for tests of applications |
 //!
 //! # Cancellation
@@ -199,6 +200,7 @@ mod lease;
 mod status;
 mod workers;
 
+mod admission;
 mod attempt;
 mod blocking;
 mod claim;
@@ -237,6 +239,7 @@ pub mod outbox;
 pub mod policy;
 pub mod pool;
 pub mod problem;
+pub mod telemetry;
 pub mod testing;
 
 mod builder;

@@ -3,7 +3,9 @@
 //! No SQL, no order of steps.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use actix_web::http::StatusCode;
 use actix_web::web::Bytes;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, HttpResponse};
 use tokio::time::{Instant, sleep};
@@ -18,10 +20,11 @@ use crate::policy::{IdempotencyPolicy, InFlight, Scope};
 use crate::problem::Problem;
 use crate::reach::{self, Reach, Unreached};
 use crate::response::{StoredResponse, capture, replay};
-use crate::scope::{OperationId, endpoint};
+use crate::scope::OperationId;
 use crate::status;
 use crate::store::{Backend, Claim, NewRecord, Record};
 use crate::supervise::{Ran, supervise};
+use crate::telemetry::{Outcome, Tally};
 
 /// The answer to a request that did not get the handler's own.
 pub(crate) enum Refusal {
@@ -29,6 +32,15 @@ pub(crate) enum Refusal {
     Ours(Problem),
     /// An extractor's or a resolver's.
     Theirs(HttpResponse),
+}
+
+impl Refusal {
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Self::Ours(problem) => problem.status(),
+            Self::Theirs(response) => response.status(),
+        }
+    }
 }
 
 impl From<Problem> for Refusal {
@@ -56,6 +68,7 @@ pub(crate) struct Operation<C> {
     pub(crate) request: HttpRequest,
     pub(crate) endpoint: String,
     pub(crate) body: Bytes,
+    pub(crate) tally: Tally,
 }
 
 /// What a key adds to it.
@@ -72,14 +85,17 @@ impl<C: Backend> Operation<C> {
         settings: Arc<Settings<C>>,
         policy: &'static IdempotencyPolicy,
         request: HttpRequest,
+        endpoint: String,
         body: Bytes,
+        tally: Tally,
     ) -> Self {
         Self {
             settings,
             policy,
-            endpoint: endpoint(&request),
+            endpoint,
             request,
             body,
+            tally,
         }
     }
 
@@ -136,7 +152,6 @@ impl<C: Backend> Operation<C> {
         {
             return Err(Refusal::Theirs(self.replay(&record)?));
         }
-        self.tell("rejected");
         Err(Refusal::Theirs(response))
     }
 
@@ -169,30 +184,12 @@ impl<C: Backend> Operation<C> {
         if self.is_of(keyed, &record.fingerprint)? {
             return self.replay(record);
         }
-        Err(self.mismatch())
-    }
-
-    /// The answer to another request that uses the key.
-    pub(crate) fn mismatch(&self) -> Problem {
-        self.tell("mismatch");
-        Problem::key_reused()
-    }
-
-    /// The answer to a key that may have had a record.
-    pub(crate) fn key_expired(&self) -> Problem {
-        self.tell("key_expired");
-        Problem::key_expired()
-    }
-
-    /// The answer where nobody knows how the first attempt ended, and nobody may run it again.
-    pub(crate) fn unresolved(&self) -> Problem {
-        self.tell("unresolved");
-        Problem::unresolved()
+        Err(Problem::key_reused())
     }
 
     /// The answer to a duplicate whose first attempt is running.
     pub(crate) fn in_flight(&self, keyed: &Keyed) -> Refusal {
-        self.tell("in_flight");
+        self.tally.tell(Outcome::InFlight);
         match (self.policy.in_flight, &self.settings.status_path) {
             (InFlight::Accept, Some(path)) => {
                 Refusal::Theirs(status::accepted(path, keyed.claim.id.row))
@@ -218,7 +215,7 @@ impl<C: Backend> Operation<C> {
     fn replay(&self, record: &Record) -> Result<HttpResponse, Problem> {
         match replay(&record.response, &self.settings.replayed_header) {
             Ok(response) => {
-                self.tell("replayed");
+                self.tally.replayed(record.age, self.policy.retain);
                 Ok(response)
             }
             Err(error) => {
@@ -252,7 +249,6 @@ impl<C: Backend> Operation<C> {
     pub(crate) fn one_less(&self, retries: u32) -> Result<u32, Problem> {
         retries.checked_sub(1).ok_or_else(|| {
             tracing::error!(endpoint = self.endpoint, "no retries left");
-            self.tell("unrecorded");
             Problem::handler_failed()
         })
     }
@@ -275,15 +271,11 @@ impl<C: Backend> Operation<C> {
             stored: Arc::new(Record {
                 fingerprint: keyed.fingerprint.as_bytes().to_vec(),
                 response,
+                age: Duration::ZERO,
             }),
             retain: self.policy.retain,
             over_expired,
         }
-    }
-
-    /// Says how a request ended. Never a key.
-    pub(crate) fn tell(&self, outcome: &'static str) {
-        tracing::info!(endpoint = self.endpoint, outcome);
     }
 }
 

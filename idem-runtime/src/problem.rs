@@ -268,6 +268,10 @@ impl Problem {
         )
     }
 
+    pub(crate) fn code(&self) -> ProblemCode {
+        self.code
+    }
+
     pub(crate) fn status(&self) -> StatusCode {
         self.status
     }

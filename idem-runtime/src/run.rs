@@ -19,7 +19,9 @@ use crate::policy::{IdempotencyPolicy, KeyRule};
 use crate::pool;
 use crate::private::Incoming;
 use crate::problem::{Base, DEFAULT_BASE, Problem};
+use crate::scope::Endpoint;
 use crate::store::Backend;
+use crate::telemetry::Tally;
 
 /// How often somebody else may record a key first before this looks like an error. Their record is
 /// there at the next claim, unless it has expired or been pruned.
@@ -82,7 +84,13 @@ where
     R: AsyncFnOnce(Operation<C>, Option<IdempotencyKey>) -> Result<HttpResponse, Refusal> + 'static,
 {
     let base = Arc::clone(&settings.problem_base);
-    match detached(settings, incoming, policy, rest).await {
+    let endpoint = Endpoint::of(&incoming.request);
+    let tally = Tally::new(policy, &incoming.request, &endpoint, C::SYSTEM);
+    let ended = detached(settings, incoming, policy, endpoint.name, &tally, rest)
+        .instrument(tally.span().clone())
+        .await;
+    tally.conclude(&ended);
+    match ended {
         Ok(response) | Err(Refusal::Theirs(response)) => response,
         Err(Refusal::Ours(problem)) => problem.respond(&base),
     }
@@ -92,6 +100,8 @@ async fn detached<C, R>(
     settings: Arc<Settings<C>>,
     incoming: Incoming,
     policy: &'static IdempotencyPolicy,
+    endpoint: String,
+    tally: &Tally,
     rest: R,
 ) -> Result<HttpResponse, Refusal>
 where
@@ -108,6 +118,9 @@ where
         return Err(Problem::misconfigured().into());
     }
     let name = name(&settings, policy, &request).await?;
+    if let Some(name) = &name {
+        tally.named(&settings.key_digests, name);
+    }
     let body = body::read(&request, payload, policy.body_limit)
         .await
         .map_err(|error| match error {
@@ -115,15 +128,18 @@ where
             BodyError::Read(error) => Refusal::from(error),
         })?;
     // Behind the body: who sends it slowly, or never, would hold a place for as long.
-    let Ok(permit) = Arc::clone(&settings.operations).try_acquire_owned() else {
+    let Some(place) = settings.admission.enter() else {
         tracing::error!(handler = policy.handler, "max_operations reached");
         return Err(Problem::store_unavailable().into());
     };
     let keyless = name.is_none();
-    let operation = Operation::new(settings, policy, request, body);
+    let operation = Operation::new(settings, policy, request, endpoint, body, tally.clone());
+    let tally = tally.clone();
     let rest = async move {
-        let _permit = permit;
-        rest(operation, name).await
+        let _place = place;
+        let ended = rest(operation, name).await;
+        tally.conclude(&ended);
+        ended
     };
     match actix_web::rt::spawn(rest.in_current_span()).await {
         Ok(ended) => ended,
@@ -185,7 +201,7 @@ where
         let mut ours = match claim::settle(operation, keyed, held.take(), &mut patience).await? {
             Settled::Ours(ours) => ours,
             Settled::Recorded(record) => return Ok(operation.answer_from(keyed, &record)?),
-            Settled::Stale(..) => return Err(operation.unresolved().into()),
+            Settled::Stale(..) => return Err(Problem::unresolved().into()),
         };
         let ended = attempt::protected(operation, keyed, &mut ours, arguments, handler).await;
         match ended {

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use actix_web::dev::Payload;
+use actix_web::http::Method;
 use actix_web::{Error, FromRequest, HttpRequest};
 use futures_util::future::LocalBoxFuture;
 use sha2::{Digest, Sha256};
@@ -75,7 +76,7 @@ impl Resolvers {
     ) -> Result<Option<Arc<str>>, Error> {
         let value = match scope {
             Scope::Global => return Ok(Some(Scope::Global.name().into())),
-            Scope::Endpoint => Some(endpoint(request)),
+            Scope::Endpoint => Some(Endpoint::of(request).name),
             Scope::Account | Scope::Named(_) => match self.0.get(scope.name()) {
                 Some(resolver) => resolver(request).await?,
                 None => None,
@@ -101,11 +102,35 @@ impl Resolvers {
     }
 }
 
+/// Those methods that are names. Others are whatever a client writes.
+const METHODS: [Method; 9] = [
+    Method::CONNECT,
+    Method::DELETE,
+    Method::GET,
+    Method::HEAD,
+    Method::OPTIONS,
+    Method::PATCH,
+    Method::POST,
+    Method::PUT,
+    Method::TRACE,
+];
+
 /// Method and route, which survive a handler's renaming.
-pub(crate) fn endpoint(request: &HttpRequest) -> String {
-    match request.match_pattern() {
-        Some(route) => format!("{} {route}", request.method()),
-        None => format!("{} {}", request.method(), request.path()),
+pub(crate) struct Endpoint {
+    pub(crate) name: String,
+    /// Whether the client has only chosen among the application's routes and the known methods.
+    pub(crate) is_known: bool,
+}
+
+impl Endpoint {
+    pub(crate) fn of(request: &HttpRequest) -> Self {
+        let (method, route) = (request.method(), request.match_pattern());
+        let is_known = route.is_some() && METHODS.contains(method);
+        let name = match route {
+            Some(route) => format!("{method} {route}"),
+            None => format!("{method} {}", request.path()),
+        };
+        Self { name, is_known }
     }
 }
 
@@ -169,7 +194,20 @@ pub(crate) fn lock_number(digest: &[u8]) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use actix_web::test::TestRequest;
+
     use super::*;
+
+    /// Without a route too; where there are routes, real requests show it.
+    #[test]
+    fn an_endpoint_is_known_by_its_route_and_its_method() {
+        let request = TestRequest::post().uri("/orders/1").to_http_request();
+        let endpoint = Endpoint::of(&request);
+        assert_eq!(
+            (&*endpoint.name, endpoint.is_known),
+            ("POST /orders/1", false)
+        );
+    }
 
     #[test]
     fn parts_that_hold_the_separator_do_not_collide() {

@@ -190,6 +190,11 @@ const ROOMS: &[Room] = &[
         because: "SQL is the store's",
     },
     Room {
+        path: "idem-runtime/src/telemetry",
+        never: SQL,
+        because: "SQL is the store's",
+    },
+    Room {
         path: "idem-runtime/src/transaction",
         never: &["idempotency_keys"],
         because: "tables are the store's",

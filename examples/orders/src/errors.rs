@@ -157,6 +157,8 @@ pub(crate) enum StartError {
     Stream(#[from] async_nats::jetstream::context::CreateStreamError),
     #[error("the relay of the receipts is not configured as it should be: {0}")]
     Relay(#[from] idem_runtime::outbox::RelayBuildError),
+    #[error("cannot record metrics: {0}")]
+    Metrics(#[from] metrics_exporter_prometheus::BuildError),
     #[error("cannot start the runtime: {0}")]
     Runtime(#[source] io::Error),
 }

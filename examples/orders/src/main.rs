@@ -9,6 +9,7 @@ mod backends;
 mod courier;
 mod db;
 mod errors;
+mod measured;
 mod orders;
 mod outlet;
 mod payments;
@@ -26,6 +27,7 @@ use std::process::ExitCode;
 use actix_web::{App, HttpServer, web};
 use idem_runtime::Backend;
 use idem_runtime::pool::ConnectionPool;
+use metrics_exporter_prometheus::PrometheusHandle;
 use tracing_subscriber::EnvFilter;
 
 use crate::courier::Courier;
@@ -52,22 +54,25 @@ fn main() -> ExitCode {
 
 fn start() -> Result<(), StartError> {
     let port = port()?;
+    let measured = measured::install()?;
     let database = Database::from_env();
     let courier = Courier::from_env();
     let secret = Secret::from_env();
     let outlet = Outlet::from_env(secret.clone());
     database.migrate()?;
     actix_web::rt::System::new().block_on(async {
+        measured::keep(measured.clone());
+        let measured = web::Data::new(measured);
         match &database {
             Database::Sqlite(path) => {
                 let pool = db::sqlite_pool(path).await?;
                 let routes = backends::sqlite::routes(pool.clone(), courier, secret)?;
-                serve(port, &database, &outlet, pool, routes).await
+                serve(port, &database, &outlet, pool, measured, routes).await
             }
             Database::Postgres(url) => {
                 let pool = db::postgres_pool(url).await?;
                 let routes = backends::postgres::routes(pool.clone(), courier, secret)?;
-                serve(port, &database, &outlet, pool, routes).await
+                serve(port, &database, &outlet, pool, measured, routes).await
             }
         }
     })
@@ -78,6 +83,7 @@ async fn serve<C: Backend, Routes>(
     database: &Database,
     outlet: &Outlet,
     pool: impl ConnectionPool<C>,
+    measured: web::Data<PrometheusHandle>,
     routes: Routes,
 ) -> Result<(), StartError>
 where
@@ -88,6 +94,8 @@ where
             .app_data(web::JsonConfig::default().error_handler(|error, _| bad_request(&error)))
             .app_data(web::PathConfig::default().error_handler(|_, _| ApiError::NotFound.into()))
             .configure(routes.clone())
+            .app_data(measured.clone())
+            .service(measured::scrape)
             .default_service(web::to(async || Err::<&str, _>(ApiError::NotFound)))
     })
     .bind(("127.0.0.1", port))

@@ -19,6 +19,7 @@ use crate::retry::Retry;
 use crate::store::Backend;
 use crate::store::lease::{self, Held};
 use crate::supervise::{Ran, supervise};
+use crate::telemetry::{Outcome, Phase};
 
 /// How the handler ended.
 enum Ended {
@@ -64,26 +65,29 @@ where
             if is_free && is_untouched && forget(operation, held).await
                 || end(operation, held).await
             {
-                operation.tell("failed");
+                operation
+                    .tally
+                    .tell(Outcome::without_record(answer.status()));
                 return Err(answer);
             }
             lost(operation, keyed, lease, held).await
         }
         Ended::Refused(answer) => {
             if is_untouched && forget(operation, held).await || give_back(operation, held).await {
-                operation.tell("unrecorded");
+                operation
+                    .tally
+                    .tell(Outcome::without_record(answer.status()));
                 return Err(answer);
             }
             lost(operation, keyed, lease, held).await
         }
         Ended::Changed => {
             leave(operation, held).await;
-            operation.tell("unresolved");
             Err(Problem::changed().into())
         }
         Ended::Lost => lost(operation, keyed, lease, held).await,
         Ended::Unrenewed => {
-            operation.tell("unrenewed");
+            operation.tally.lost("unrenewed");
             Err(Problem::store_unavailable().into())
         }
     }
@@ -114,7 +118,9 @@ where
         }
     };
     let failed = |problem: Problem| Ended::Failed(problem.in_lease_mode().into());
-    let response = match (supervise(deadline, running).await, holding.word()) {
+    let running = supervise(deadline, running);
+    let ran = operation.tally.timed(Phase::Handler, running).await;
+    let response = match (ran, holding.word()) {
         // Whether its record comes in time is for the store to say.
         (Ran::Finished(Some(response)), _) => response,
         // Dropped, which on SQLite may have ended in a panic.
@@ -181,14 +187,15 @@ async fn record<C: Backend>(
     let (held, retain) = (holding.held, operation.policy.retain);
     let record = async |connection: &mut C| lease::record(connection, &held, &stored, retain).await;
     let ours = (held, holding.watched());
-    match insist(&operation.settings, &operation.endpoint, ours, record).await {
+    let recording = insist(&operation.settings, &operation.endpoint, ours, record);
+    match operation.tally.timed(Phase::Record, recording).await {
         Ok(true) => {
-            operation.tell("executed");
+            operation.tally.tell(Outcome::Executed);
             Ok(answer)
         }
         // An earlier try may have been ours, and its answer lost.
         Ok(false) if is_recorded_by(operation, held).await? => {
-            operation.tell("executed");
+            operation.tally.tell(Outcome::Executed);
             Ok(answer)
         }
         Ok(false) => lost(operation, keyed, lease, held).await,
@@ -219,14 +226,14 @@ async fn lost<C: Backend>(
     held: Held,
 ) -> Result<HttpResponse, Refusal> {
     tracing::warn!(endpoint = operation.endpoint, owner = %held.owner, "the claim was lost");
-    operation.tell("lost");
+    operation.tally.lost("taken");
     if let Some(record) = operation.look(keyed).await? {
         return Ok(operation.answer_from(keyed, &record)?);
     }
     let state = async |connection: &mut C| lease::state(connection, held.id).await;
     match operation.reach().ask(state).await?.1 {
         Some(state) if state.is_going_on() => Err(operation.in_flight(keyed)),
-        Some(state) if !state.may_rerun(lease.unresolved) => Err(operation.unresolved().into()),
+        Some(state) if !state.may_rerun(lease.unresolved) => Err(Problem::unresolved().into()),
         Some(_) | None => Err(Problem::stranded().into()),
     }
 }

@@ -19,6 +19,7 @@ use crate::policy::{LeasePolicy, Resume};
 use crate::problem::Problem;
 use crate::store::lease::{self, Held, State};
 use crate::store::{Backend, CommitError, Record};
+use crate::telemetry::Phase;
 
 /// How often somebody else may get in between before this looks like an error.
 const LOSSES: u32 = 5;
@@ -73,7 +74,7 @@ pub(super) async fn settle<C: Backend>(
             {
                 take_over(operation, lease, held, steps, &state, first).await?
             }
-            Settled::Stale(..) => return Err(operation.unresolved().into()),
+            Settled::Stale(..) => return Err(Problem::unresolved().into()),
         };
         (place, is_refused) = match tried {
             Tried::Ours(holding) => return Ok(Claimed::Ours(holding)),
@@ -108,7 +109,8 @@ async fn pend<C: Backend>(
         over_expired,
     );
     let since = Instant::now();
-    let committed = C::pend(&mut **connection, pending).await;
+    let pending = C::pend(&mut **connection, pending);
+    let committed = operation.tally.timed(Phase::Lease, pending).await;
     drop(connection);
     match committed {
         Ok(()) => {}
@@ -145,18 +147,20 @@ async fn take_over<C: Backend>(
     first: First,
 ) -> Result<Tried, Problem> {
     let Some(owner) = stale.owner() else {
-        return Err(operation.unresolved());
+        return Err(Problem::unresolved());
     };
     let take = async |connection: &mut C| {
         let since = Instant::now();
         let taken = lease::take_over(connection, &held, lease.unresolved, owner).await?;
         Ok((since, taken))
     };
-    let (connection, (since, taken)) = operation.reach().ask(take).await?;
+    let mut reach = operation.reach();
+    let taking = reach.ask(take);
+    let (connection, (since, taken)) = operation.tally.timed(Phase::Lease, taking).await?;
     drop(connection);
     match taken {
         Some(finished) => {
-            operation.tell("taken over");
+            operation.tally.taken_over();
             let finished = Some(finished.unwrap_or_default());
             let holding = hold(operation, lease, held, since, steps, finished).await?;
             first.elsewhere();

@@ -19,6 +19,7 @@ use crate::operation::Chain;
 use crate::pool::ConnectionPool;
 use crate::store::Backend;
 use crate::store::lease::{Held, Renewal, renew};
+use crate::telemetry::{HEARTBEATS, count};
 
 /// Parts of a lease: when it is renewed, and how long after that it is tried again.
 const RENEW_AFTER: f64 = 1.0 / 3.0;
@@ -179,20 +180,27 @@ impl<C: Backend> Line<C> {
             let left = give_up.saturating_duration_since(asked);
             match timeout(left, self.renewal(held, wanted)).await {
                 Ok(Ok(Ok(Renewal::Done))) => {
+                    beaten("renewed");
                     since = asked;
                     next = since + part(RENEW_AFTER);
                 }
                 Ok(Ok(Ok(Renewal::Busy))) => {
+                    beaten("busy");
                     next = give_up.min(Instant::now() + part(TRY_AGAIN_AFTER));
                 }
-                Ok(Ok(Ok(Renewal::Taken))) => return Word::Taken,
+                Ok(Ok(Ok(Renewal::Taken))) => {
+                    beaten("taken");
+                    return Word::Taken;
+                }
                 Ok(Ok(Err(error))) => {
+                    beaten("failed");
                     let error = Chain(&*error);
                     tracing::warn!(%error, "a lease could not be renewed yet");
                     next = give_up.min(Instant::now() + part(TRY_AGAIN_AFTER));
                 }
                 Err(_) if writes_alone() => next = Instant::now(),
                 Ok(Err(_)) | Err(_) => {
+                    beaten("given_up");
                     tracing::error!("a lease could not be renewed; its handler is cancelled");
                     return Word::Unrenewed;
                 }
@@ -238,6 +246,10 @@ impl<C: Backend> Line<C> {
         C::read_committed(&mut connection).await?;
         Ok(connection)
     }
+}
+
+fn beaten(result: &'static str) {
+    count(HEARTBEATS, "result", result);
 }
 
 type Failure = Box<dyn std::error::Error>;

@@ -40,6 +40,8 @@ pub trait BlockingBackend: Phases {}
 
 /// What a backend does on the thread of its connection; each as in [`Store`], [`Leases`] or [`Queue`].
 pub trait Phases: Send + Sized + 'static {
+    const SYSTEM: &'static str;
+
     const ISOLATION: bool;
 
     const ONE_WRITER: bool;
@@ -161,6 +163,8 @@ async fn ending<H: Hop, R: Send + 'static>(
 
 impl<H: Hop> Store for H {
     type Canceller = ();
+
+    const SYSTEM: &'static str = H::Connection::SYSTEM;
 
     const ISOLATION: bool = H::Connection::ISOLATION;
 

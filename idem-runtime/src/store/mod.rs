@@ -58,6 +58,9 @@ pub trait Store: Send + Sized + 'static {
     /// What stops a running statement from outside.
     type Canceller;
 
+    /// The database's name in the words of OpenTelemetry.
+    const SYSTEM: &'static str;
+
     /// Whether transactions have a choice of isolation levels.
     const ISOLATION: bool;
 
@@ -174,6 +177,8 @@ pub enum Claimed {
 pub struct Record {
     pub(crate) fingerprint: Vec<u8>,
     pub(crate) response: StoredResponse,
+    /// How old it was when it was looked at, by the database's clock.
+    pub(crate) age: Duration,
 }
 
 /// A record to be written.

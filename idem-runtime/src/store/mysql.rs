@@ -29,6 +29,8 @@ impl Backend for AsyncMysqlConnection {}
 impl Store for AsyncMysqlConnection {
     type Canceller = MysqlCancelToken;
 
+    const SYSTEM: &'static str = "mysql";
+
     const ISOLATION: bool = true;
 
     const ONE_WRITER: bool = false;
@@ -203,6 +205,7 @@ impl Query for Look {
 impl QueryFragment<Mysql> for Look {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Mysql>) -> QueryResult<()> {
         out.push_sql(COLUMNS);
+        row::age(&mut out);
         out.push_sql(" FROM idempotency_keys WHERE id = ");
         out.push_bind_param::<Binary, [u8]>(&self.0)
     }
@@ -223,6 +226,7 @@ impl Query for LookAndClock {
 impl QueryFragment<Mysql> for LookAndClock {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Mysql>) -> QueryResult<()> {
         out.push_sql(COLUMNS);
+        row::age(&mut out);
         out.push_sql(
             ", timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6)) DIV 1000 \
              FROM (SELECT 1) AS always LEFT JOIN idempotency_keys ON id = ",

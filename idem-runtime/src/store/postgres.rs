@@ -39,6 +39,8 @@ impl Backend for AsyncPgConnection {}
 impl Store for AsyncPgConnection {
     type Canceller = CancelToken;
 
+    const SYSTEM: &'static str = "postgresql";
+
     const ISOLATION: bool = true;
 
     const ONE_WRITER: bool = false;
@@ -202,6 +204,7 @@ impl Query for Look {
 impl QueryFragment<Pg> for Look {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(COLUMNS);
+        row::age(&mut out);
         out.push_sql(" FROM idempotency_keys WHERE id = ");
         out.push_bind_param::<Uuid, _>(&self.0)
     }
@@ -221,6 +224,7 @@ impl Query for LookAndClock {
 impl QueryFragment<Pg> for LookAndClock {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(COLUMNS);
+        row::age(&mut out);
         out.push_sql(
             ", floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint \
              FROM (SELECT 1) AS always LEFT JOIN idempotency_keys ON id = ",

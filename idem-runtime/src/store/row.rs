@@ -2,11 +2,15 @@
 //!
 //! No SQL.
 
+use std::time::Duration;
+
 use diesel::QueryResult;
 use diesel::prelude::Queryable;
+use diesel::query_builder::AstPass;
 use diesel::result::Error;
 use diesel::sql_types::{BigInt, Binary, Bool, Integer, Nullable, Text};
 
+use super::statement::Dialect;
 use super::{Claim, Claimed, Record};
 use crate::defects::{Defect, is_seeded};
 use crate::response::StoredResponse;
@@ -19,10 +23,19 @@ pub(super) type Columns = (
     Nullable<Text>,
     Nullable<Binary>,
     Bool,
+    Nullable<BigInt>,
 );
 
 /// The row, if there is one, and the database's clock in milliseconds since 1970.
 pub(super) type ColumnsAndClock = (Nullable<Columns>, BigInt);
+
+/// Puts the last column in.
+pub(super) fn age<DB: Dialect>(out: &mut AstPass<'_, '_, DB>) {
+    let (before, behind) = DB::SINCE;
+    for sql in [", ", before, "recorded_at", behind] {
+        out.push_sql(sql);
+    }
+}
 
 #[derive(Queryable)]
 pub(super) struct Row {
@@ -33,6 +46,8 @@ pub(super) struct Row {
     headers: Option<String>,
     body: Option<Vec<u8>>,
     live: bool,
+    /// Since it was recorded.
+    age_ms: Option<i64>,
 }
 
 impl Row {
@@ -52,6 +67,13 @@ impl Row {
         Claimed::Recorded(Record {
             fingerprint: self.fingerprint,
             response: StoredResponse::of_columns(status, self.headers, self.body),
+            // A clock that was set back makes no record younger than new.
+            age: Duration::from_millis(
+                self.age_ms
+                    .unwrap_or_default()
+                    .try_into()
+                    .unwrap_or_default(),
+            ),
         })
     }
 }

@@ -54,6 +54,8 @@ impl Hop for SyncConnectionWrapper<SqliteConnection> {
 impl BlockingBackend for SqliteConnection {}
 
 impl Phases for SqliteConnection {
+    const SYSTEM: &'static str = "sqlite";
+
     const ISOLATION: bool = false;
 
     const ONE_WRITER: bool = true;
@@ -263,7 +265,9 @@ impl QueryFragment<Sqlite> for Look {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
         out.push_sql(COLUMNS);
         out.push_sql(NOW);
-        out.push_sql(", 1) FROM idempotency_keys WHERE id = ");
+        out.push_sql(", 1)");
+        row::age(&mut out);
+        out.push_sql(" FROM idempotency_keys WHERE id = ");
         out.push_bind_param::<Binary, [u8]>(&self.0)
     }
 }
@@ -285,8 +289,10 @@ impl QueryFragment<Sqlite> for LookAndClock {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
         out.push_sql(COLUMNS);
         out.push_sql(NOW);
+        out.push_sql(", 1)");
+        row::age(&mut out);
         out.push_sql(
-            ", 1), CAST(round((julianday('now') - julianday('1970-01-01')) * 86400000) AS INTEGER) \
+            ", CAST(round((julianday('now') - julianday('1970-01-01')) * 86400000) AS INTEGER) \
              FROM (SELECT 1) AS always LEFT JOIN idempotency_keys ON id = ",
         );
         out.push_bind_param::<Binary, [u8]>(&self.0.0)

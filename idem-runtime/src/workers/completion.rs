@@ -15,8 +15,10 @@ use actix_web::dev::{AppConfig, Service, ServiceFactory, ServiceResponse};
 use super::reconcile::due;
 use super::{UnresolvedOperation, Worker};
 use crate::idempotency::Idempotency;
+use crate::reach::Unreached;
 use crate::store::Backend;
 use crate::store::lease::Duty;
+use crate::telemetry::{RESUMED, count};
 
 impl<C: Backend> Idempotency<C> {
     /// Starts a worker that drives stranded operations of endpoints with `resume = "background"` to their
@@ -47,54 +49,64 @@ impl<C: Backend> Idempotency<C> {
     {
         let settings = Arc::clone(self.settings());
         let mut service: Option<Rc<S::Service>> = None;
-        Worker::start(settings.worker_interval, async move |stopping| {
-            if service.is_none() {
-                match app().into_factory().new_service(AppConfig::default()).await {
-                    Ok(made) => service = Some(Rc::new(made)),
-                    Err(error) => tracing::error!(?error, "the application could not be made"),
+        Worker::start(
+            "completion",
+            settings.worker_interval,
+            async move |stopping| {
+                if service.is_none() {
+                    match app().into_factory().new_service(AppConfig::default()).await {
+                        Ok(made) => service = Some(Rc::new(made)),
+                        Err(error) => tracing::error!(?error, "the application could not be made"),
+                    }
                 }
-            }
-            let Some(service) = &service else {
-                return;
-            };
-            let Ok(due) = due(&settings, Duty::Complete).await else {
-                tracing::warn!("the completion worker's turn is put off");
-                return;
-            };
-            for operation in due {
-                let Some(place) = stopping.place().await else {
-                    return;
+                let Some(service) = &service else {
+                    return Err(Unreached);
                 };
-                if stopping.is_stopped() {
-                    return;
+                let due = due(&settings, Duty::Complete).await.inspect_err(|_| {
+                    tracing::warn!("the completion worker's turn is put off");
+                })?;
+                for operation in due {
+                    let Some(place) = stopping.place().await else {
+                        return Ok(());
+                    };
+                    if stopping.is_stopped() {
+                        return Ok(());
+                    }
+                    let service = Rc::clone(service);
+                    actix_web::rt::spawn(async move {
+                        let _place = place;
+                        let result = match complete(&*service, &operation).await {
+                            true => "done",
+                            false => "failed",
+                        };
+                        count(RESUMED, "result", result);
+                    });
                 }
-                let service = Rc::clone(service);
-                actix_web::rt::spawn(async move {
-                    let _place = place;
-                    complete(&*service, &operation).await;
-                });
-            }
-        })
+                Ok(())
+            },
+        )
     }
 }
 
-/// Sends one kept request through the application.
-async fn complete<S, B>(service: &S, operation: &UnresolvedOperation)
+/// Sends one kept request through the application, and says whether that has driven it to its end.
+async fn complete<S, B>(service: &S, operation: &UnresolvedOperation) -> bool
 where
     S: Service<Request, Response = ServiceResponse<B>, Error = actix_web::Error>,
 {
     let endpoint = operation.endpoint();
     let Some(kept) = operation.request() else {
         tracing::error!(endpoint, "a kept request is damaged");
-        return;
+        return false;
     };
     let key = operation.key();
     let request = kept.to_request(key.scope(), key.as_str());
     match service.call(request).await {
         Ok(response) if response.status().as_u16() < 400 => {
             tracing::info!(endpoint, status = %response.status(), "resumed");
+            return true;
         }
         Ok(response) => tracing::warn!(endpoint, status = %response.status(), "resumed in vain"),
         Err(error) => tracing::error!(endpoint, %error, "resumed in vain"),
     }
+    false
 }

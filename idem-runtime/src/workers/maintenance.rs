@@ -10,8 +10,9 @@ use tokio::time::sleep;
 
 use super::{Stopping, Worker};
 use crate::idempotency::{Idempotency, Settings};
-use crate::reach::Reach;
+use crate::reach::{Reach, Unreached};
 use crate::store::{Backend, Pruner};
+use crate::telemetry::{PRUNE_BATCH_SECONDS, PRUNE_FAILURES, PRUNED};
 
 /// Records that one statement deletes: its locks are held for some milliseconds.
 const BATCH: u32 = 1_000;
@@ -61,35 +62,40 @@ impl<C: Backend> Idempotency<C> {
         let settings = std::sync::Arc::clone(self.settings());
         settings.maintenance.started.store(true, Ordering::Relaxed);
         let mut pruner = Pruner::new();
-        Worker::start(settings.worker_interval * TURNS, async move |stopping| {
-            prune(&settings, &mut pruner, stopping).await;
-        })
+        Worker::start(
+            "maintenance",
+            settings.worker_interval * TURNS,
+            async move |stopping| prune(&settings, &mut pruner, stopping).await,
+        )
     }
 }
 
-async fn prune<C: Backend>(settings: &Settings<C>, pruner: &mut Pruner, stopping: &Stopping) {
+async fn prune<C: Backend>(
+    settings: &Settings<C>,
+    pruner: &mut Pruner,
+    stopping: &Stopping,
+) -> Result<(), Unreached> {
     while !stopping.is_stopped() {
-        let Ok(mut connection) = Reach::new(settings, "maintenance").lend().await else {
-            counter!("idempotency_prune_failures_total").increment(1);
-            return;
-        };
+        let lent = Reach::new(settings, "maintenance").lend().await;
+        let mut connection = lent.inspect_err(|_| counter!(PRUNE_FAILURES).increment(1))?;
         let begun = Instant::now();
         let pruned = pruner.batch(&mut **connection, BATCH).await;
         drop(connection);
         match pruned {
             Ok(pruned) => {
-                histogram!("idempotency_prune_batch_seconds").record(begun.elapsed());
-                counter!("idempotency_pruned_records_total").increment(pruned as u64);
+                histogram!(PRUNE_BATCH_SECONDS).record(begun.elapsed());
+                counter!(PRUNED).increment(pruned as u64);
                 if pruned < BATCH as usize {
-                    return;
+                    return Ok(());
                 }
             }
             Err(error) => {
                 tracing::warn!(%error, "expired records could not be deleted");
-                counter!("idempotency_prune_failures_total").increment(1);
-                return;
+                counter!(PRUNE_FAILURES).increment(1);
+                return Err(Unreached);
             }
         }
         sleep(PAUSE).await;
     }
+    Ok(())
 }

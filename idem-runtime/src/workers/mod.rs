@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use metrics::counter;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
@@ -20,6 +21,9 @@ use tokio::time::sleep;
 pub(crate) use maintenance::Maintained;
 pub use reconcile::{Reconciler, RecordedResponse, Verdict, settle};
 pub use unresolved::{UnresolvedOperation, unresolved, unresolved_operation};
+
+use crate::reach::Unreached;
+use crate::telemetry::WORKER_TURNS;
 
 /// How many operations a worker takes at once.
 const BATCH: u32 = 16;
@@ -57,8 +61,12 @@ impl Worker {
     }
 
     /// Starts one on the actix runtime of this thread, which takes its turns at about this interval, also
-    /// after one that panicked.
-    fn start(interval: Duration, mut turn: impl AsyncFnMut(&Stopping) + 'static) -> Self {
+    /// after one that failed or panicked.
+    fn start(
+        name: &'static str,
+        interval: Duration,
+        mut turn: impl AsyncFnMut(&Stopping) -> Result<(), Unreached> + 'static,
+    ) -> Self {
         let (stop, stopping) = watch::channel(false);
         let places = Arc::new(Semaphore::new(BATCH as usize));
         let mut stopping = Stopping {
@@ -68,9 +76,15 @@ impl Worker {
         let task = actix_web::rt::spawn(async move {
             while !stopping.is_stopped() {
                 let turn = AssertUnwindSafe(turn(&stopping));
-                if turn.catch_unwind().await.is_err() {
-                    tracing::error!("a turn of a background worker panicked");
-                }
+                let result = match turn.catch_unwind().await {
+                    Ok(Ok(())) => "done",
+                    Ok(Err(Unreached)) => "failed",
+                    Err(_) => {
+                        tracing::error!("a turn of a background worker panicked");
+                        "failed"
+                    }
+                };
+                counter!(WORKER_TURNS, "worker" => name, "result" => result).increment(1);
                 stopping.pause(spread(interval)).await;
             }
         });

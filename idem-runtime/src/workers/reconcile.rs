@@ -23,6 +23,7 @@ use crate::response::{DamagedResponse, StoredResponse, UNREPLAYED, written};
 use crate::store::lease::Duty;
 use crate::store::{Backend, lease};
 use crate::supervise::{Ran, supervise};
+use crate::telemetry::{RECONCILED, count};
 
 /// How long a reconciler may think about one operation.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -193,11 +194,17 @@ impl<C: Backend> Idempotency<C> {
     /// Outside of an actix runtime, such as that of `#[actix_web::main]`.
     pub fn spawn_reconciler(&self, reconciler: impl Reconciler) -> Worker {
         let settings = Arc::clone(self.settings());
-        Worker::start(settings.worker_interval, async move |stopping| {
-            if let Err(Unreached) = turn(&settings, &reconciler, stopping).await {
-                tracing::warn!("the reconciler's turn is put off");
-            }
-        })
+        Worker::start(
+            "reconciler",
+            settings.worker_interval,
+            async move |stopping| {
+                let turned = turn(&settings, &reconciler, stopping).await;
+                if turned.is_err() {
+                    tracing::warn!("the reconciler's turn is put off");
+                }
+                turned
+            },
+        )
     }
 }
 
@@ -244,12 +251,20 @@ async fn offer<C: Backend>(
             Verdict::Unknown
         }
     };
-    if matches!(verdict, Verdict::Unknown) {
-        return Ok(());
-    }
+    let reconciled = |result| count(RECONCILED, "result", result);
+    let result = match &verdict {
+        Verdict::Completed(_) => "completed",
+        Verdict::Released => "released",
+        Verdict::Unknown => {
+            reconciled("unknown");
+            return Ok(());
+        }
+    };
     let settle =
         async |connection: &mut C| settle(connection, operation, verdict.clone(), retain()).await;
-    let (_, settled) = Reach::new(settings, endpoint).ask(settle).await?;
+    let settled = Reach::new(settings, endpoint).ask(settle).await;
+    let (_, settled) = settled.inspect_err(|_| reconciled("failed"))?;
+    reconciled(if settled { result } else { "late" });
     tracing::info!(endpoint, settled, "reconciled");
     Ok(())
 }

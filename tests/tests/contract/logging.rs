@@ -80,8 +80,37 @@ async fn the_log_names_no_body(stage: &Stage) {
         "mismatch",
         "the handler panicked",
         "not committed",
+        "idempotency.operation{",
+        "idempotency.claim:",
+        "idempotency.record:",
+        r#"http.route="/account/script""#,
     ];
     assert_silent(&app, &said).await;
+    assert_ne!(
+        digest_behind(&app, "in_flight"),
+        digest_behind(&app, "panicked")
+    );
+    for outcome in ["executed", "replayed", "mismatch"] {
+        assert!(
+            digests_behind(&app, outcome).contains(&digest_behind(&app, "in_flight")),
+            "{outcome}"
+        );
+    }
+}
+
+/// The digests of keys in the lines that say so.
+fn digests_behind(app: &App, words: &str) -> Vec<String> {
+    let log = app.log();
+    let lines = log.lines().filter(|line| line.contains(words));
+    let digest = |line: &str| {
+        let (_, digest) = line.split_once(r#"idempotency.key.digest=""#)?;
+        Some(digest.split('"').next()?.to_owned())
+    };
+    lines.filter_map(digest).collect()
+}
+
+fn digest_behind(app: &App, words: &str) -> String {
+    digests_behind(app, words).swap_remove(0)
 }
 
 async fn the_log_names_no_body_in_lease_mode(stage: &Stage) {
@@ -111,6 +140,7 @@ async fn the_log_names_no_body_in_lease_mode(stage: &Stage) {
             "mismatch",
             "the handler panicked",
             "the store failed",
+            "idempotency.lease:",
         ],
     )
     .await;

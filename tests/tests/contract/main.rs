@@ -14,6 +14,7 @@ mod hostile;
 mod keys;
 mod lease;
 mod logging;
+mod metrics;
 mod operating;
 mod outbox;
 mod proxy;

@@ -298,7 +298,7 @@ impl Response {
         (self.status, headers, &self.body)
     }
 
-    pub(crate) fn body(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.body
     }
 

@@ -13,6 +13,7 @@ use crate::operation::Chain;
 use crate::outbox::Publisher;
 use crate::store::Backend;
 use crate::store::outbox;
+use crate::telemetry::{OUTBOX_BACKLOG, OUTBOX_OLDEST_SECONDS};
 use crate::workers::spread;
 
 const INTERVAL: Duration = Duration::from_secs(15);
@@ -63,9 +64,9 @@ impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
     #[allow(clippy::cast_precision_loss)]
     async fn measure(&self) -> Result<(), RelayError> {
         let (count, oldest) = outbox::backlog(&mut **self.lend().await?).await?;
-        gauge!("idempotency_outbox_backlog").set(count as f64);
+        gauge!(OUTBOX_BACKLOG).set(count as f64);
         let oldest = oldest.unwrap_or_default().max(0) as f64 / 1000.0;
-        gauge!("idempotency_outbox_oldest_seconds").set(oldest);
+        gauge!(OUTBOX_OLDEST_SECONDS).set(oldest);
         Ok(())
     }
 }

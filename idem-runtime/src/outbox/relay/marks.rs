@@ -15,6 +15,7 @@ use crate::operation::Chain;
 use crate::outbox::{PublishError, Publisher};
 use crate::store::Backend;
 use crate::store::outbox::{self, Taken};
+use crate::telemetry::{OUTBOX_DEAD, OUTBOX_FAILED, OUTBOX_SENT};
 
 /// Between two tries at a database that is away.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -74,7 +75,7 @@ impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
                 Mark::Failed(position, attempt, error) => {
                     let text = text(&error);
                     tracing::warn!(position, attempt, error = text, "a message did not arrive");
-                    counter!("idempotency_outbox_failed_total").increment(1);
+                    counter!(OUTBOX_FAILED).increment(1);
                     if error.is_permanent() || attempt >= self.settings.max_attempts {
                         marks.dead.push((position, text));
                     } else {
@@ -98,7 +99,7 @@ impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
             if changed < marks.sent.len() {
                 tracing::warn!("messages took longer than `claim_for`, and are sent again");
             }
-            counter!("idempotency_outbox_sent_total").increment(changed as u64);
+            counter!(OUTBOX_SENT).increment(changed as u64);
             marks.sent.clear();
         }
         while let Some((position, error, pause)) = marks.put_off.last() {
@@ -109,7 +110,7 @@ impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
             let dead = outbox::give_up(connection, &taken, *position, error).await?;
             if dead > 0 {
                 tracing::error!(position, error, "a message is given up");
-                counter!("idempotency_outbox_dead_total").increment(1);
+                counter!(OUTBOX_DEAD).increment(1);
             }
             marks.dead.pop();
         }

@@ -38,6 +38,8 @@ impl RunQueryDsl<PgConnection> for Notify {}
 impl BlockingBackend for PgConnection {}
 
 impl Phases for PgConnection {
+    const SYSTEM: &'static str = "postgresql";
+
     const ISOLATION: bool = true;
 
     const ONE_WRITER: bool = false;

@@ -9,6 +9,7 @@ mod gates;
 mod handlers;
 mod identity;
 mod leased;
+mod measured;
 mod migrate;
 mod outbox;
 mod play;
@@ -70,6 +71,9 @@ struct Arguments {
     /// No claim is renewed, so that every lease can be outlived
     #[arg(long, hide = true)]
     no_heartbeat: bool,
+    /// Answer `GET /metrics`
+    #[arg(long)]
+    metrics: bool,
     #[command(flatten)]
     relaying: Relaying,
     /// Kill this process at the n-th thing that diesel reports once it runs

@@ -23,7 +23,7 @@ use crate::identity::Tenant;
 use crate::leased::Bookkeeper;
 use crate::migrate::Url;
 use crate::tools::Tools;
-use crate::{Arguments, commands, fatal, handlers, leased, outbox, unprotected};
+use crate::{Arguments, commands, fatal, handlers, leased, measured, outbox, unprotected};
 
 /// Above any limit of ours, so that it is ours that is met.
 const BODY_LIMIT: usize = 64 << 20;
@@ -212,6 +212,10 @@ async fn serve<C: Backend>(
     pool: Arc<dyn ConnectionPool<C>>,
     routes: impl Fn(&mut ServiceConfig) + Clone + Send + 'static,
 ) -> Result<(), Box<dyn Error>> {
+    let measured = match arguments.metrics {
+        true => Some(measured::routes(measured::install()?)),
+        false => None,
+    };
     let protection = configured(Idempotency::builder(Shared(Arc::clone(&pool))), arguments);
     let protection = protection.build()?;
     let bookkeeper = Bookkeeper(url.clone());
@@ -221,7 +225,9 @@ async fn serve<C: Backend>(
     let pool_of_app = web::Data::from(Arc::clone(&pool));
     let tools_of_app = tools.clone();
     let app = move || {
+        let measured = measured.clone();
         App::new()
+            .configure(move |config| measured.iter().for_each(|routes| routes(config)))
             .app_data(idempotency.clone())
             .service(idempotency.status_resource())
             .app_data(pool_of_app.clone())

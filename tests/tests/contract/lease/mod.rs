@@ -21,7 +21,7 @@ use idem_tests::{App, Launch, Request, Response, Stage, until};
 use serde_json::{Value, json};
 
 pub(crate) const HOLD: &str = "/hold/script";
-const RERUN: &str = "/rerun/script";
+pub(crate) const RERUN: &str = "/rerun/script";
 pub(crate) const STEPS: &str = "/steps/script";
 pub(crate) const BACKGROUND: &str = "/background/script";
 

@@ -1,0 +1,27 @@
+//! The parts of a request that take time: what is measured of each, and its span.
+
+use tracing::{Span, debug_span};
+
+/// A part of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Asking the database about the key.
+    Claim,
+    /// In lease mode, committing the claim or taking it over.
+    Lease,
+    /// One run of the handler.
+    Handler,
+    /// Writing the record, and COMMIT.
+    Record,
+}
+
+impl Phase {
+    pub(super) fn span(self) -> Span {
+        match self {
+            Self::Claim => debug_span!("idempotency.claim"),
+            Self::Lease => debug_span!("idempotency.lease"),
+            Self::Handler => debug_span!("idempotency.handler"),
+            Self::Record => debug_span!("idempotency.record"),
+        }
+    }
+}
