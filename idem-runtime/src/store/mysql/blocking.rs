@@ -39,6 +39,8 @@ macro_rules! answers {
 }
 
 impl Phases for MysqlConnection {
+    const SYSTEM: &'static str = "mysql";
+
     const ISOLATION: bool = true;
 
     const ONE_WRITER: bool = false;
