@@ -13,7 +13,7 @@
 //! use utoipa::{Modify, OpenApi};
 //!
 //! /// Makes an order.
-//! #[utoipa::path(responses((status = 201, description = "The order.")))]
+//! #[utoipa::path(post, path = "/orders", responses((status = 201, description = "The order.")))]
 //! #[post("/orders")]
 //! #[idempotent(retain = "72h")]
 //! async fn create_order(order: String, conn: &mut AsyncPgConnection) -> HttpResponse {
