@@ -54,9 +54,10 @@ mod tests;
 /// ```
 ///
 /// - The one `&mut` parameter is the connection of the open transaction. It may stand anywhere among the
-///   parameters; its type names the backend: `AsyncPgConnection`, or `SyncConnectionWrapper<SqliteConnection>`.
-/// - A handler that is not `async` works on a connection of diesel itself, `PgConnection` or `SqliteConnection`, and runs
-///   on a thread that may block. Its extractors run before that, and what they give has to be `Send`.
+///   parameters; its type names the backend: `AsyncPgConnection`, `AsyncMysqlConnection`, or
+///   `SyncConnectionWrapper<SqliteConnection>`.
+/// - A handler that is not `async` works on a connection of diesel itself, `PgConnection`, `MysqlConnection` or
+///   `SqliteConnection`, and runs on a thread that may block. Its extractors run before that, and what they give has to be `Send`.
 /// - In lease mode there is no `&mut` parameter, because no connection is held while the handler runs. `Steps` is an
 ///   extractor like any other: `steps.call("charge", async |key| …)` remembers the result of an outside call, and
 ///   `steps.transaction("order", async |conn| …)` commits database work together with the record of its step.

@@ -93,8 +93,8 @@
 //!
 //! # Blocking handlers
 //!
-//! A handler that is not `async` takes `&mut PgConnection` or `&mut SqliteConnection` of diesel itself, out of an
-//! `r2d2` pool. It runs on a thread of the runtime's blocking pool, in the same transaction and with the same
+//! A handler that is not `async` takes `&mut PgConnection`, `&mut MysqlConnection` or `&mut SqliteConnection` of
+//! diesel itself, out of an `r2d2` pool. It runs on a thread of the runtime's blocking pool, in the same transaction and with the same
 //! outcomes; [`Blocking`] is its connection where one of ours is asked for.
 //!
 //! ```
@@ -161,11 +161,13 @@
 //! | name | what it does | default |
 //! |---|---|---|
 //! | `postgres` | `AsyncPgConnection` | yes |
+//! | `mysql` | `AsyncMysqlConnection` | no |
 //! | `sqlite` | `SyncConnectionWrapper<SqliteConnection>` | no |
 //! | `bb8` | diesel-async's bb8 pool | yes |
 //! | `deadpool` | diesel-async's deadpool pool | no |
 //! | `r2d2` | diesel's `r2d2` pool, for blocking handlers | no |
 //! | `postgres-blocking` | diesel's `PgConnection`, over libpq; brings `postgres` and `r2d2` | no |
+//! | `mysql-blocking` | diesel's `MysqlConnection`, over the system's libmariadb or libmysqlclient; brings `mysql` and `r2d2` | no |
 //! | `nats` | the outbox's publisher for NATS JetStream, on `async-nats` | no |
 //! | `rabbitmq` | the outbox's publisher for RabbitMQ, on `lapin` | no |
 //! | `webhook` | the outbox's publisher for webhooks, on `reqwest` | no |

@@ -130,8 +130,7 @@ macro_rules! on_sqlite {
 macro_rules! in_both_styles {
     ($($case:ident),+ $(,)?) => {
         $crate::on_all! { $($case),+ }
-        $crate::__stamp! { postgres_blocking Postgres Blocking $($case)+ }
-        $crate::__stamp! { sqlite_blocking Sqlite Blocking $($case)+ }
+        $crate::blocking! { $($case),+ }
     };
 }
 
@@ -150,6 +149,8 @@ macro_rules! in_both_styles_on_servers {
     ($($case:ident),+ $(,)?) => {
         $crate::on_servers! { $($case),+ }
         $crate::__stamp! { postgres_server_blocking Postgres Blocking $($case)+ }
+        #[cfg(feature = "mysql-blocking")]
+        $crate::__stamp! { mysql_server_blocking Mysql Blocking $($case)+ }
     };
 }
 
@@ -172,11 +173,13 @@ macro_rules! asynchronous {
     };
 }
 
-/// Stamps what is so only where handlers block.
+/// Stamps what is so only where handlers block: on MySQL with the feature that links its library.
 #[macro_export]
 macro_rules! blocking {
     ($($case:ident),+ $(,)?) => {
         $crate::__stamp! { postgres_blocking Postgres Blocking $($case)+ }
+        #[cfg(feature = "mysql-blocking")]
+        $crate::__stamp! { mysql_blocking Mysql Blocking $($case)+ }
         $crate::__stamp! { sqlite_blocking Sqlite Blocking $($case)+ }
     };
 }

@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::ground::Ground;
 use crate::history::{Answer, Attempt, End, Meaning};
 use crate::plan::{Operation, Wishes, stream};
+use crate::slot::Slot;
 
 /// For one answer.
 const PATIENCE: Duration = Duration::from_secs(12);
@@ -137,11 +138,14 @@ impl Client {
         }
     }
 
-    /// At once, of two applications.
+    /// At once, of two applications, or of one twice if there is no other.
     async fn ask_twice(&mut self, asked: Asked<'_>, attempts: u32) -> Vec<End> {
-        let count = self.ground.slots.len();
-        let one = self.rng.usize(..count);
-        let other = (one + self.rng.usize(1..count)) % count;
+        let ground = Arc::clone(&self.ground);
+        let mut slots = ground.serving(asked.operation);
+        self.rng.shuffle(&mut slots);
+        let (Some(one), Some(other)) = (slots.first(), slots.last()) else {
+            return Vec::new();
+        };
         let (left, right) = tokio::join!(
             self.send(asked, one, attempts, None),
             self.send(asked, other, attempts + 1, None),
@@ -150,7 +154,10 @@ impl Client {
     }
 
     async fn ask(&mut self, asked: Asked<'_>, attempts: u32) -> End {
-        let app = self.rng.usize(..self.ground.slots.len());
+        let ground = Arc::clone(&self.ground);
+        let Some(slot) = self.rng.choice(ground.serving(asked.operation)) else {
+            return End::Lost("nobody has a handler for it".into());
+        };
         let at_first = attempts == 0 && asked.operation.manners.hangs_up_at_first;
         let hang_up = if !self.is_rude {
             None
@@ -162,17 +169,17 @@ impl Client {
         } else {
             None
         };
-        self.send(asked, app, attempts, hang_up).await
+        self.send(asked, slot, attempts, hang_up).await
     }
 
     async fn send(
         &self,
         asked: Asked<'_>,
-        app: usize,
+        slot: &Slot,
         attempts: u32,
         hang_up: Option<Duration>,
     ) -> End {
-        let address = self.ground.slots[app].front.address();
+        let address = slot.front.address();
         let request = request(asked.operation, asked.variant, attempts);
         let history = &self.ground.history;
         let started = history.now();
@@ -190,7 +197,7 @@ impl Client {
         history.attempt(Attempt {
             operation: asked.place,
             variant: asked.variant,
-            app,
+            app: slot.number,
             is_after_the_harm: self.is_after_the_harm,
             started,
             ended: history.now(),

@@ -11,7 +11,8 @@ use crate::Outcome;
 use crate::backends::Backend;
 use crate::defects;
 use crate::history::History;
-use crate::options::Options;
+use crate::options::{Options, Style};
+use crate::plan::Operation;
 use crate::proxy::Proxy;
 use crate::receiver::Receiver;
 use crate::slot::{Held, Slot};
@@ -32,6 +33,7 @@ impl Ground {
     /// Everything runs.
     pub(crate) async fn prepare(
         options: &Options,
+        style: Style,
         backend: Box<dyn Backend>,
         history: History,
     ) -> Outcome<Self> {
@@ -44,14 +46,19 @@ impl Ground {
             let url = backend.url_through(back.as_ref());
             let out = Proxy::start().await?;
             out.lead_to(Some(receiver.address()));
-            let mut launch = launch(&program, &url, out.address(), options.defect.as_deref());
+            let is_blocking = style.is_blocking(number);
+            let mut launch = launch(&program, &url, out.address(), is_blocking);
+            if let Some(defect) = &options.defect {
+                launch = launch.environment("IDEM_DEFECT", defect);
+            }
             let log = history.directory().join(format!("app-{number}.log"));
             let file = history.directory().join(format!("clock-{number}"));
             let clock = backend.host_clock(file)?;
             if let Some(clock) = &clock {
                 launch = clock.on(launch);
             }
-            slots.push(Slot::new(number, launch, clock, back, out, log).await?);
+            let slot = Slot::new(number, is_blocking, launch, clock, back, out, log);
+            slots.push(slot.await?);
         }
         let ground = Self {
             backend,
@@ -72,8 +79,15 @@ impl Ground {
         Ok(ground)
     }
 
-    pub(crate) fn has_host_clocks(&self) -> bool {
-        self.slots.iter().all(|slot| slot.clock.is_some())
+    /// Whether any application has handlers in lease mode.
+    pub(crate) fn has_leases(&self) -> bool {
+        self.slots.iter().any(|slot| !slot.is_blocking)
+    }
+
+    /// The applications that have a handler for it.
+    pub(crate) fn serving(&self, operation: &Operation) -> Vec<&Slot> {
+        let serves = |slot: &&Slot| !(operation.is_leased && slot.is_blocking);
+        self.slots.iter().filter(serves).collect()
     }
 
     /// One of the applications that nobody else harms.
@@ -98,7 +112,7 @@ impl Ground {
     }
 }
 
-fn launch(program: &Path, url: &str, out: SocketAddr, defect: Option<&str>) -> Launch {
+fn launch(program: &Path, url: &str, out: SocketAddr, is_blocking: bool) -> Launch {
     let relay = format!("--relay=webhook:http://{out}/");
     let mut launch = Launch::of(program, url)
         .pool(POOL)
@@ -107,7 +121,6 @@ fn launch(program: &Path, url: &str, out: SocketAddr, defect: Option<&str>) -> L
         .environment("RUST_BACKTRACE", "0");
     for argument in [
         "--maintenance",
-        "--completion",
         "--reconcile",
         "--worker-interval-ms=300",
         "--shutdown-timeout-s=1",
@@ -122,8 +135,9 @@ fn launch(program: &Path, url: &str, out: SocketAddr, defect: Option<&str>) -> L
     ] {
         launch = launch.argument(argument);
     }
-    match defect {
-        Some(defect) => launch.environment("IDEM_DEFECT", defect),
-        None => launch,
-    }
+    launch.argument(match is_blocking {
+        true => "--style=blocking",
+        // There is nothing that a worker could drive to its end where no handler is in lease mode.
+        false => "--completion",
+    })
 }

@@ -6,7 +6,7 @@ use std::{env, fs};
 
 use clap::{Parser, ValueEnum};
 
-use crate::{Outcome, defects, faults, workloads};
+use crate::{Outcome, backends, defects, faults, workloads};
 
 const SECONDS: f64 = 60.0;
 
@@ -25,6 +25,9 @@ pub(crate) struct Options {
     seed: Option<u64>,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) backend: Choice,
+    /// Whether the applications' handlers are `async`
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) style: Style,
     /// Processes of the application
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..))]
     pub(crate) apps: u32,
@@ -46,7 +49,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME")]
     pub(crate) defect: Option<String>,
     /// Whether each defect that the application was compiled with is found, or the one that is named, and nothing
-    /// without one; never more than 60 seconds for each
+    /// without one; never more than 60 seconds for each, and each style by itself
     #[arg(long, conflicts_with = "minutes")]
     pub(crate) defects: bool,
     /// Where histories go; `target/torture` unless given
@@ -58,32 +61,70 @@ pub(crate) struct Options {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Choice {
     Postgres,
+    Mysql,
     Sqlite,
     #[default]
-    Both,
+    All,
 }
 
 impl Choice {
     /// Of so many seconds for all, what each backend has.
     pub(crate) fn share(self, seconds: f64) -> Duration {
-        let backends = match self {
-            Self::Both => 2.0,
-            Self::Postgres | Self::Sqlite => 1.0,
-        };
-        Duration::try_from_secs_f64(seconds / backends).unwrap_or_default()
+        let backends = backends::chosen(self).len();
+        Duration::try_from_secs_f64(seconds / backends as f64).unwrap_or_default()
     }
 
     pub(crate) fn includes(self, other: Self) -> bool {
-        self == Self::Both || self == other
+        self == Self::All || self == other
+    }
+}
+
+/// How the handlers of the processes are written, which share one database.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Style {
+    /// Every second process has blocking ones, where the application has them
+    #[default]
+    Mixed,
+    Asynchronous,
+    /// Without lease mode, which is for `async` handlers
+    Blocking,
+}
+
+impl Style {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Mixed => "mixed",
+            Self::Asynchronous => "asynchronous",
+            Self::Blocking => "blocking",
+        }
+    }
+
+    /// What it comes to there; `None` where the application has nothing of the kind.
+    pub(crate) fn on(self, backend: &str) -> Option<Self> {
+        match self {
+            _ if backends::has_blocking(backend) => Some(self),
+            Self::Mixed | Self::Asynchronous => Some(Self::Asynchronous),
+            Self::Blocking => None,
+        }
+    }
+
+    /// Whether the process of this number has blocking handlers.
+    pub(crate) fn is_blocking(self, number: usize) -> bool {
+        match self {
+            Self::Mixed => number % 2 == 1,
+            Self::Asynchronous => false,
+            Self::Blocking => true,
+        }
     }
 }
 
 impl Options {
     /// The same for one of the runs that look for defects.
-    pub(crate) fn with(&self, defect: Option<&str>, backend: Choice) -> Self {
+    pub(crate) fn with(&self, defect: Option<&str>, backend: Choice, style: Style) -> Self {
         Self {
             seconds: Some(self.seconds.unwrap_or(SECONDS).min(SECONDS)),
             backend,
+            style,
             defect: defect.map(str::to_owned),
             defects: false,
             ..self.clone()
@@ -106,6 +147,7 @@ impl Options {
     /// The command that makes the same plan again.
     pub(crate) fn replay(&self, seed: u64, backend: &str) -> String {
         let mut line = format!("cargo xtask torture --seed {seed} --backend {backend}");
+        line += &format!(" --style {}", self.style.name());
         line += &format!(" --seconds {}", self.duration().as_secs_f64());
         line += &format!(" --apps {} --clients {}", self.apps, self.clients);
         line += &format!(" --fault-every {}", self.fault_every);

@@ -30,6 +30,8 @@ pub(crate) struct Operation {
     pub(crate) settler: Settler,
     /// Whether a worker runs it as well as those who ask.
     pub(crate) is_driven: bool,
+    /// Whether its handler is in lease mode.
+    pub(crate) is_leased: bool,
 }
 
 /// Who else may say how an operation ended, in words of their own.
@@ -90,6 +92,7 @@ pub(crate) struct Wishes {
     seed: u64,
     client: u64,
     next: u64,
+    has_leases: bool,
     workloads: Vec<&'static dyn Workload>,
 }
 
@@ -113,12 +116,16 @@ pub(crate) fn stream(seed: u64, purpose: &str, number: u64) -> Rng {
 }
 
 impl Wishes {
-    pub(crate) fn of(seed: u64, client: u32, options: &Options) -> Self {
-        let is_wanted = |one: &&&dyn Workload| is_among(&options.workload, one.name());
+    /// With or without what needs lease mode.
+    pub(crate) fn of(seed: u64, client: u32, options: &Options, has_leases: bool) -> Self {
+        let is_wanted = |one: &&&dyn Workload| {
+            is_among(&options.workload, one.name()) && (has_leases || !one.needs_leases())
+        };
         Self {
             seed,
             client: client.into(),
             next: 0,
+            has_leases,
             workloads: workloads::ALL.iter().filter(is_wanted).copied().collect(),
         }
     }
@@ -131,6 +138,7 @@ impl Wishes {
             tenant: format!("tenant-{:03}", self.client),
             key: format!("key-{}", self.next),
             id: format!("op-{:03}-{:06}", self.client, self.next),
+            has_leases: self.has_leases,
         };
         self.next += 1;
         Some(workload.operation(&mut rng, who))
@@ -138,10 +146,9 @@ impl Wishes {
 }
 
 impl Harm {
-    pub(crate) fn of(seed: u64, is_postgres: bool, options: &Options) -> Self {
-        let is_wanted = |one: &&&Fault| {
-            is_among(&options.fault, one.name) && (is_postgres || one.is_possible_on_sqlite)
-        };
+    pub(crate) fn of(seed: u64, has_server: bool, options: &Options) -> Self {
+        let is_wanted =
+            |one: &&&Fault| is_among(&options.fault, one.name) && (has_server || !one.needs_server);
         Self {
             rng: stream(seed, "fault", 0),
             every: options.fault_every,
@@ -185,7 +192,7 @@ mod tests {
 
     fn plan(seed: u64) -> Vec<String> {
         let options = Options::parse_from(["torture"]);
-        let mut wishes = Wishes::of(seed, 3, &options);
+        let mut wishes = Wishes::of(seed, 3, &options, true);
         let mut harm = Harm::of(seed, true, &options);
         (0..200)
             .map(|_| {
@@ -209,6 +216,18 @@ mod tests {
             let member = format!("\"workload\":\"{}\"", workload.name());
             assert!(plan.contains(&member), "{member}");
         }
+    }
+
+    #[test]
+    fn blocking_handlers_are_not_asked_for_lease_mode() {
+        let options = Options::parse_from(["torture"]);
+        let count = |has_leases| {
+            let mut wishes = Wishes::of(1, 3, &options, has_leases);
+            let operations = (0..500).map(|_| wishes.next().unwrap());
+            operations.filter(|one| one.is_leased).count()
+        };
+        assert!(count(true) > 100);
+        assert_eq!(count(false), 0);
     }
 
     #[test]

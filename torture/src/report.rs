@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::check::Violation;
 use crate::history::{Attempt, End, Record};
 use crate::operator::Settled;
+use crate::slot::Slot;
 
 /// Of each kind, so many are shown.
 const SHOWN: usize = 5;
@@ -19,7 +20,7 @@ pub(crate) struct Report<'a> {
     pub(crate) settled_in: Duration,
     pub(crate) record: &'a Record,
     pub(crate) settled: Settled,
-    pub(crate) has_host_clocks: bool,
+    pub(crate) slots: &'a [Slot],
     pub(crate) violations: &'a [Violation],
     pub(crate) replay: String,
 }
@@ -41,6 +42,7 @@ impl Report<'_> {
             self.harmed_for.as_secs_f64(),
             self.settled_in.as_secs_f64()
         )?;
+        self.processes(text)?;
         let operations = counted(record.operations.iter().map(|one| one.workload.to_owned()));
         let during = record.attempts.iter().filter(|one| !one.is_after_the_harm);
         section(text, "operations", &operations)?;
@@ -59,7 +61,7 @@ impl Report<'_> {
             "faults skipped",
             &counted(skipped.map(|one| one.fault.to_owned())),
         )?;
-        if !self.has_host_clocks {
+        if self.slots.iter().any(|slot| slot.clock.is_none()) {
             writeln!(text, "  clocks of hosts were not moved: no libfaketime")?;
         }
         writeln!(
@@ -93,6 +95,21 @@ impl Report<'_> {
             text,
             "  the same plan again, with another timing: {}",
             self.replay
+        )
+    }
+
+    /// What they are, and what nobody is asked for because of that.
+    fn processes(&self, text: &mut String) -> std::fmt::Result {
+        let blocking = self.slots.iter().filter(|slot| slot.is_blocking).count();
+        let count = self.slots.len() - blocking;
+        let skipped = match (blocking, count) {
+            (0, _) => "",
+            (_, 0) => "; lease mode, which they do not have, is skipped",
+            _ => "; lease mode is asked of the others only",
+        };
+        writeln!(
+            text,
+            "  processes: {count} with async handlers, {blocking} with blocking ones{skipped}"
         )
     }
 

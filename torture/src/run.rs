@@ -16,7 +16,7 @@ use crate::faults;
 use crate::ground::Ground;
 use crate::history::History;
 use crate::operator::Settled;
-use crate::options::Options;
+use crate::options::{Options, Style};
 use crate::plan::{Harm, Operation, Wishes, stream as random};
 use crate::report::Report;
 
@@ -46,30 +46,35 @@ pub(crate) async fn all(options: &Options) -> Outcome<usize> {
     let seed = options.seed();
     let mut violations = 0;
     for name in backends::chosen(options.backend) {
-        let run = one(options, name, seed).await?;
+        let Some(style) = options.style.on(name) else {
+            println!("{name}: skipped, the test application has no blocking handlers there");
+            continue;
+        };
+        let run = one(options, name, style, seed).await?;
         println!("{}", run.text);
         violations += run.violations.len();
     }
     Ok(violations)
 }
 
-pub(crate) async fn one(options: &Options, name: &str, seed: u64) -> Outcome<Run> {
-    let title = match &options.defect {
-        Some(defect) => format!("{name}-{seed}-{defect}"),
-        None => format!("{name}-{seed}"),
-    };
+pub(crate) async fn one(options: &Options, name: &str, style: Style, seed: u64) -> Outcome<Run> {
+    let mut title = format!("{name}-{}-{seed}", style.name());
+    if let Some(defect) = &options.defect {
+        title += &format!("-{defect}");
+    }
     let directory = options.output()?.join(title);
     if directory.exists() {
         fs::remove_dir_all(&directory)?;
     }
     fs::create_dir_all(&directory)?;
     eprintln!(
-        "idem-torture: {name}, seed {seed}, history in {}",
+        "idem-torture: {name}, {}, seed {seed}, history in {}",
+        style.name(),
         directory.display()
     );
     let backend = backends::fresh(name, &directory).await?;
     let history = History::begin(&directory)?;
-    let ground = Arc::new(Ground::prepare(options, backend, history).await?);
+    let ground = Arc::new(Ground::prepare(options, style, backend, history).await?);
 
     let start = Instant::now();
     under_harm(&ground, options, seed, start + options.duration()).await;
@@ -97,7 +102,7 @@ pub(crate) async fn one(options: &Options, name: &str, seed: u64) -> Outcome<Run
         settled_in,
         record: &record,
         settled,
-        has_host_clocks: ground.has_host_clocks(),
+        slots: &ground.slots,
         violations: &violations,
         replay: options.replay(seed, name),
     };
@@ -122,7 +127,7 @@ pub(crate) async fn one(options: &Options, name: &str, seed: u64) -> Outcome<Run
 async fn under_harm(ground: &Arc<Ground>, options: &Options, seed: u64, end: Instant) {
     let mut everybody = JoinSet::new();
     for number in 0..options.clients {
-        let wishes = Wishes::of(seed, number, options);
+        let wishes = Wishes::of(seed, number, options, ground.has_leases());
         everybody.spawn(client::perform(
             Arc::clone(ground),
             wishes,
@@ -131,7 +136,7 @@ async fn under_harm(ground: &Arc<Ground>, options: &Options, seed: u64, end: Ins
             end,
         ));
     }
-    let plan = Harm::of(seed, ground.backend.name() == "postgres", options);
+    let plan = Harm::of(seed, backends::has_server(ground.backend.name()), options);
     everybody.spawn(faults::harm(Arc::clone(ground), plan, end));
     everybody.join_all().await;
 }
@@ -183,7 +188,7 @@ async fn keep_settling(
 
 /// Returns when no message waits any more; those that wait for too long are found in the tables.
 async fn let_send(ground: &Ground) -> Outcome {
-    let waiting = "SELECT 'waiting' AS a, CAST(count(*) AS text) AS b FROM idempotency_outbox
+    let waiting = "SELECT 'waiting' AS a, count(*) || '' AS b FROM idempotency_outbox
                     WHERE sent_at IS NULL AND dead_at IS NULL HAVING count(*) > 0";
     let start = Instant::now();
     while start.elapsed() < SENDING_PATIENCE && !ground.backend.rows(waiting).await?.is_empty() {

@@ -19,6 +19,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 pub(crate) struct Slot {
     pub(crate) number: usize,
+    /// Whether the application's handlers block: they have no lease mode.
+    pub(crate) is_blocking: bool,
     /// Between clients and the application.
     pub(crate) front: Proxy,
     /// Between the application and its database, where there is a wire.
@@ -41,6 +43,7 @@ pub(crate) struct Held<'a> {
 impl Slot {
     pub(crate) async fn new(
         number: usize,
+        is_blocking: bool,
         launch: Launch,
         clock: Option<HostClock>,
         back: Option<Proxy>,
@@ -49,6 +52,7 @@ impl Slot {
     ) -> Outcome<Self> {
         Ok(Self {
             number,
+            is_blocking,
             front: Proxy::start().await?,
             back,
             out,

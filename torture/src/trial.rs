@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::Outcome;
 use crate::backends;
 use crate::defects;
-use crate::options::{Choice, Options};
+use crate::options::{Choice, Options, Style};
 use crate::run::{self, Run};
 
 /// Every defect on every backend that was asked for, and the application without one before them.
@@ -16,6 +16,7 @@ pub(crate) async fn all(options: &Options) -> Outcome {
         [
             "defect",
             "backend",
+            "style",
             "harmed for",
             "operations",
             "violations",
@@ -23,10 +24,10 @@ pub(crate) async fn all(options: &Options) -> Outcome {
         .map(String::from),
     ];
     let mut failures = Vec::new();
-    for (defect, backend) in wanted(options) {
+    for (defect, backend, style) in wanted(options) {
         for name in backends::chosen(backend) {
-            let run = run::one(&options.with(defect, backend), name, seed).await?;
-            let line = line(defect, name, &run);
+            let run = run::one(&options.with(defect, backend, style), name, style, seed).await?;
+            let line = line(defect, name, style, &run);
             eprintln!("idem-torture: {}", line.join(", "));
             if defect.is_some() == run.violations.is_empty() {
                 failures.push(line.join(", "));
@@ -35,8 +36,10 @@ pub(crate) async fn all(options: &Options) -> Outcome {
         }
     }
     println!();
-    for [defect, backend, seconds, operations, violations] in &lines {
-        println!("{defect:<27}  {backend:<8}  {seconds:>10}  {operations:>10}  {violations}");
+    for [defect, backend, style, seconds, operations, violations] in &lines {
+        println!(
+            "{defect:<27}  {backend:<8}  {style:<12}  {seconds:>10}  {operations:>10}  {violations}"
+        );
     }
     if failures.is_empty() {
         return Ok(());
@@ -44,26 +47,34 @@ pub(crate) async fn all(options: &Options) -> Outcome {
     Err(format!("not as it should be:\n{}", failures.join("\n")).into())
 }
 
-/// Which defect where, and none before them.
-fn wanted(options: &Options) -> Vec<(Option<&'static str>, Choice)> {
+/// Which defect where, and none before them. Each style by itself: what one of them does right would hide what the other
+/// does wrong.
+fn wanted(options: &Options) -> Vec<(Option<&'static str>, Choice, Style)> {
     let mut wanted = Vec::new();
-    for backend in [Choice::Postgres, Choice::Sqlite] {
-        let defects = defects::ALL
-            .iter()
-            .filter(|one| one.on.includes(backend) && options.backend.includes(backend))
-            .map(|one| one.name)
-            .filter(|name| options.defect.as_deref().is_none_or(|only| only == *name));
-        for name in defects {
-            if !wanted.contains(&(None, backend)) {
-                wanted.push((None, backend));
+    for backend in [Choice::Postgres, Choice::Mysql, Choice::Sqlite] {
+        for style in [Style::Asynchronous, Style::Blocking] {
+            let is_wanted =
+                options.backend.includes(backend) && [Style::Mixed, style].contains(&options.style);
+            let shows = |one: &&defects::Defect| {
+                let mut names = backends::chosen(backend).iter();
+                names.all(|name| style.on(name) == Some(style) && one.shows(name, style))
+            };
+            let defects = defects::ALL
+                .iter()
+                .filter(|one| is_wanted && shows(one))
+                .map(|one| one.name)
+                .filter(|name| options.defect.as_deref().is_none_or(|only| only == *name));
+            let defects: Vec<_> = defects.map(Some).collect();
+            if !defects.is_empty() {
+                wanted.push((None, backend, style));
             }
-            wanted.push((Some(name), backend));
+            wanted.extend(defects.into_iter().map(|defect| (defect, backend, style)));
         }
     }
     wanted
 }
 
-fn line(defect: Option<&str>, backend: &str, run: &Run) -> [String; 5] {
+fn line(defect: Option<&str>, backend: &str, style: Style, run: &Run) -> [String; 6] {
     let mut kinds: BTreeMap<_, u32> = BTreeMap::new();
     for violation in &run.violations {
         *kinds.entry(violation.kind).or_default() += 1;
@@ -75,6 +86,7 @@ fn line(defect: Option<&str>, backend: &str, run: &Run) -> [String; 5] {
     [
         defect.unwrap_or("(none)").to_owned(),
         backend.to_owned(),
+        style.name().to_owned(),
         format!("{:.0} s", run.harmed_for.as_secs_f64()),
         run.operations.to_string(),
         match kinds.is_empty() {

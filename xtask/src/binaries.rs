@@ -32,7 +32,7 @@ pub(crate) fn find_or_install() -> Outcome<PathBuf> {
                 .into(),
         );
     }
-    install("postgresql")?;
+    install(&["postgresql"])?;
     find().ok_or_else(|| {
         "the postgresql package is installed, but brought not all of its programs".into()
     })
@@ -48,18 +48,42 @@ pub(crate) fn find_or_install_pgbouncer() -> Outcome<PathBuf> {
 }
 
 /// libfaketime, in Debian's package where we may install it. Whoever wants it can do without.
-pub(crate) fn offer_faketime() {
-    let is_there = fs::read_dir("/usr/lib")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .any(|entry| entry.path().join(FAKETIME).is_file());
-    if !is_there
+pub(crate) fn offer_faketime() -> Option<PathBuf> {
+    let find = || {
+        let directories = fs::read_dir("/usr/lib").into_iter().flatten().flatten();
+        let mut libraries = directories.map(|entry| entry.path().join(FAKETIME));
+        libraries.find(|path| path.is_file())
+    };
+    if find().is_none()
         && is_root()
-        && let Err(error) = install("libfaketime")
+        && let Err(error) = install(&["libfaketime"])
     {
         println!("xtask: {error}");
     }
+    find()
+}
+
+/// The client library of MySQL or MariaDB, as the crate `mysqlclient-sys` finds it, in Debian's package where we may
+/// install it. Whether it is there.
+pub(crate) fn offer_mysql_client() -> bool {
+    if !has_mysql_client()
+        && is_root()
+        && let Err(error) = install(&["libmariadb-dev", "pkg-config"])
+    {
+        println!("xtask: {error}");
+    }
+    has_mysql_client()
+}
+
+fn has_mysql_client() -> bool {
+    let is_named = env::var_os("MYSQLCLIENT_LIB_DIR").is_some_and(|path| !path.is_empty());
+    is_named
+        || ["mysqlclient", "libmariadb"].iter().any(|library| {
+            let found = Command::new("pkg-config")
+                .args(["--exists", library])
+                .status();
+            found.is_ok_and(|status| status.success())
+        })
 }
 
 /// `nats-server`: an installed one, else Debian's package where we may install it.
@@ -132,7 +156,7 @@ fn find_or_install_package<T>(
         return Ok(found);
     }
     let failed = match is_root() {
-        true => install(package).err(),
+        true => install(&[package]).err(),
         false => None,
     };
     find().ok_or_else(|| {
@@ -157,10 +181,13 @@ fn find_program(name: &str, first: &[&str], last: &[&str]) -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
-fn install(package: &str) -> Outcome {
-    println!("xtask: no {package} found; installing Debian's package");
+fn install(packages: &[&str]) -> Outcome {
+    let names = packages.join(" ");
+    println!("xtask: no {names} found; installing Debian's package");
     run(apt().arg("update"))?;
-    run(apt().args(["install", "-y", "--no-install-recommends", package]))
+    run(apt()
+        .args(["install", "-y", "--no-install-recommends"])
+        .args(packages))
 }
 
 fn apt() -> Command {

@@ -8,8 +8,9 @@ use std::{fs, path::Path};
 use crate::Outcome;
 use crate::binaries::find_or_install_pgbouncer;
 use crate::cluster::{Cluster, Purpose, accepts, free_port};
+use crate::features;
 use crate::place::Place;
-use crate::process::{self, cargo};
+use crate::process;
 use crate::supervisor::{Life, supervise};
 use crate::test::URL;
 
@@ -46,7 +47,7 @@ pub(crate) fn run(extra: &[String]) -> Outcome {
             settings.push("max_prepared_statements = 0");
         }
         let forgetful = Bouncer::start(&program, &cluster, &settings)?;
-        process::run(tests(&cluster, &forgetful, "pgbouncer").args(["--", "--ignored"]))?;
+        process::run(tests(&cluster, &forgetful, "pgbouncer")?.args(["--", "--ignored"]))?;
     }
     if !tracks_statements {
         let (major, minor) = TRACKS_STATEMENTS;
@@ -58,25 +59,18 @@ pub(crate) fn run(extra: &[String]) -> Outcome {
     }
     let settings = ["default_pool_size = 20", "max_prepared_statements = 200"];
     let bouncer = Bouncer::start(&program, &cluster, &settings)?;
-    let mut command = tests(&cluster, &bouncer, "contract");
+    let mut command = tests(&cluster, &bouncer, "contract")?;
     if extra.is_empty() {
         command.args(["--", "postgres"]);
     }
     process::run(command.args(extra))
 }
 
-fn tests(cluster: &Cluster, bouncer: &Bouncer, binary: &str) -> Command {
-    let mut command = cargo([
-        "test",
-        "--all-features",
-        "-p",
-        "idem-tests",
-        "--test",
-        binary,
-    ]);
+fn tests(cluster: &Cluster, bouncer: &Bouncer, binary: &str) -> Outcome<Command> {
+    let mut command = features::tests(binary)?;
     command.env(URL, cluster.url());
     command.env(WAY, format!("127.0.0.1:{}", bouncer.port));
-    command
+    Ok(command)
 }
 
 impl Bouncer {

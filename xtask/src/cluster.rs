@@ -76,7 +76,10 @@ impl Purpose {
 
     fn life(self) -> Life {
         match self {
-            Self::Torture => Life::Revived,
+            Self::Torture => Life::Revived {
+                signal: "QUIT",
+                pid_file: "postmaster.pid",
+            },
             _ => Life::Once("QUIT"),
         }
     }

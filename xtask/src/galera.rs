@@ -4,9 +4,10 @@ use std::ffi::OsString;
 
 use crate::Outcome;
 use crate::binaries::{GaleraPrograms, find_or_install_galera};
+use crate::features;
 use crate::mariadb::{SETTINGS, initialize, option};
 use crate::place::Place;
-use crate::process::{self, cargo};
+use crate::process;
 use crate::service::{Service, insist, quiet_ports};
 use crate::test::MYSQL;
 
@@ -69,17 +70,17 @@ struct Ports {
 pub(crate) fn run(extra: &[String]) -> Outcome {
     if extra.is_empty() {
         let galera = Galera::start(Reads::Causal)?;
-        process::run(&mut contract(&galera))?;
+        process::run(&mut contract(&galera)?)?;
     }
     let galera = Galera::start(Reads::AsTheyAre)?;
-    let mut command = tests("galera");
+    let mut command = features::tests("galera")?;
     command.env(NODES, galera.urls().join(","));
     process::run(command.args(["--", "--ignored"]).args(extra))
 }
 
 /// The parts of the contract suite that are about concurrency and crashes, each process of theirs at another node.
-fn contract(galera: &Galera) -> std::process::Command {
-    let mut command = tests("contract");
+fn contract(galera: &Galera) -> Outcome<std::process::Command> {
+    let mut command = features::tests("contract")?;
     command.env(MYSQL, galera.url(0));
     command.env(WAY, galera.urls().join(","));
     command.arg("--");
@@ -88,18 +89,7 @@ fn contract(galera: &Galera) -> std::process::Command {
     for case in ONE_NODE_ONLY {
         command.args(["--skip", case]);
     }
-    command
-}
-
-fn tests(binary: &str) -> std::process::Command {
-    cargo([
-        "test",
-        "--all-features",
-        "-p",
-        "idem-tests",
-        "--test",
-        binary,
-    ])
+    Ok(command)
 }
 
 impl Galera {

@@ -6,10 +6,13 @@ mod binaries;
 mod bouncer;
 mod cluster;
 mod deny;
+mod features;
 mod fuzz;
 mod galera;
 mod license;
+mod lint;
 mod mariadb;
+mod mortal;
 mod nats;
 mod packages;
 mod place;
@@ -71,6 +74,8 @@ enum Command {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
+    /// Clippy and the docs, warnings denied, with every feature that can be built here
+    Lint,
     /// Licences, sources, bans and advisories of what is built in: by cargo-deny, as far as it is there
     Deny,
     /// Each fuzz target for a while; needs nightly and cargo-fuzz
@@ -112,6 +117,7 @@ pub fn main() -> ExitCode {
         Command::Bench { arguments } => bench::run(&arguments),
         Command::Pgbouncer { arguments } => bouncer::run(&arguments),
         Command::Galera { arguments } => galera::run(&arguments),
+        Command::Lint => lint::check(),
         Command::Deny => deny::check(),
         Command::Fuzz {
             seconds,

@@ -21,17 +21,17 @@ wait "$server"
 rm -rf "$data"
 "#;
 
-/// The same for a server that is to be killed: whatever ends it, it is started again. Who holds the lock file is found
-/// anew each time, since it is another process each time.
+/// The same for a server that is to be killed: whatever ends it, it is started again. Who it is stands in a file, and is
+/// found anew each time, since it is another process each time.
 const REVIVER: &str = r#"
-data=$1; shift
+data=$1; signal=$2; pid=$3; shift 3
 trap '' INT TERM HUP
 exec 3<&0
 (
     cat <&3 >/dev/null
     : >"$data.over"
     while [ -d "$data" ]; do
-        kill -QUIT "$(head -n 1 "$data/postmaster.pid")"
+        kill -"$signal" "$(head -n 1 "$data/$pid")"
         sleep 0.2
     done
 ) 2>/dev/null &
@@ -49,8 +49,12 @@ pub(crate) enum Life {
     /// Until it ends, or we do; then this signal ends it. A shell has a program ignore INT and QUIT that does not handle
     /// them.
     Once(&'static str),
-    /// A PostgreSQL that is started again whatever ends it, until we end.
-    Revived,
+    /// It is started again whatever ends it, until we end; then this signal ends it. The first line of this file among
+    /// its data says who it is. `data.ready` beside them says that an end is one that somebody wanted.
+    Revived {
+        signal: &'static str,
+        pid_file: &'static str,
+    },
 }
 
 /// Starts the program as the place's user; its words go into the place's log. `data` goes when the server does.
@@ -65,7 +69,10 @@ pub(crate) fn supervise(
     let mut command = place.command(Path::new("/bin/sh"));
     match life {
         Life::Once(signal) => command.args(["-c", SUPERVISOR, "sh"]).arg(data).arg(signal),
-        Life::Revived => command.args(["-c", REVIVER, "sh"]).arg(data),
+        Life::Revived { signal, pid_file } => command
+            .args(["-c", REVIVER, "sh"])
+            .arg(data)
+            .args([signal, pid_file]),
     };
     let child = command
         .arg(program)

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::Outcome;
 use crate::cluster::{Cluster, Purpose};
+use crate::features;
 use crate::mariadb::MariaDb;
 use crate::nats::Nats;
 use crate::packages;
@@ -37,7 +38,7 @@ pub(crate) fn run(extra: &[String]) -> Outcome {
 }
 
 fn tests(extra: &[String]) -> Outcome {
-    let mut command = cargo_test(extra);
+    let mut command = cargo_test(extra)?;
     // Held until the tests are over: dropping one stops the server.
     let (url, _cluster) = given_or(URL, || Cluster::start(Purpose::Tests), Cluster::url)?;
     command.env(URL, url);
@@ -112,16 +113,18 @@ fn given_or<T>(
     Ok((url(&server), Some(server)))
 }
 
-fn cargo_test(extra: &[String]) -> Command {
-    let mut command = cargo(["test", "--all-features"]);
-    if packages_of(extra).is_none() {
+fn cargo_test(extra: &[String]) -> Outcome<Command> {
+    let packages = packages_of(extra);
+    let mut command = cargo(["test"]);
+    command.args(features::flags(packages.as_deref())?);
+    if packages.is_none() {
         command.arg("--workspace");
     }
     if extra.is_empty() {
         command.arg("--no-fail-fast");
     }
     command.args(extra);
-    command
+    Ok(command)
 }
 
 #[cfg(test)]

@@ -26,8 +26,8 @@ pub(crate) use crossing::is_unread;
 pub use crossing::run;
 use extractors::Extractors;
 
-/// A connection of diesel that blocks (`PgConnection`, `SqliteConnection`), lent by an `r2d2` pool, on a
-/// thread of the runtime's blocking pool: the one that `web::block` uses.
+/// A connection of diesel that blocks (`PgConnection`, `MysqlConnection`, `SqliteConnection`), lent by an `r2d2` pool,
+/// on a thread of the runtime's blocking pool: the one that `web::block` uses.
 ///
 /// What takes a connection of ours, such as [`prune`](crate::prune()) and [`settle`](crate::settle), takes
 /// this one too; an application gets it from its pool:

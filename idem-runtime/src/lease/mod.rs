@@ -87,6 +87,8 @@ where
     on!(diesel_async::sync_connection_wrapper::SyncConnectionWrapper<diesel::SqliteConnection>);
     #[cfg(feature = "postgres-blocking")]
     on!(Blocking<diesel::PgConnection>);
+    #[cfg(feature = "mysql-blocking")]
+    on!(Blocking<diesel::MysqlConnection>);
     #[cfg(all(feature = "sqlite", feature = "r2d2"))]
     on!(Blocking<diesel::SqliteConnection>);
     unconfigured(policy, "_")

@@ -107,6 +107,11 @@ pub(super) fn write_blocking<C: BlockingBackend>(
         queued.id = another();
         outbox::queue_blocking(conn, stream(message), &queued)?;
     }
+    if is_seeded(Defect::MessageOutsideTransaction) {
+        let committed = conn.commit();
+        committed.map_err(|_| diesel::result::Error::RollbackTransaction)?;
+        conn.begin(None)?;
+    }
     Ok(queued.id)
 }
 

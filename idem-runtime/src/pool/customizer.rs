@@ -14,6 +14,15 @@ pub fn postgres_customizer() -> Box<dyn CustomizeConnection<diesel::PgConnection
     customizer(&setup::POSTGRES)
 }
 
+/// Sets up each new connection of a pool of diesel's `MysqlConnection`, [as it has to
+/// be](crate::pool::set_up_mysql): for `connection_customizer` of the pool's builder. A customizer of your own
+/// calls [`set_up_mysql_blocking`](crate::pool::set_up_mysql_blocking).
+#[cfg(feature = "mysql-blocking")]
+#[must_use]
+pub fn mysql_customizer() -> Box<dyn CustomizeConnection<diesel::MysqlConnection, Error>> {
+    customizer(&setup::MYSQL)
+}
+
 /// Sets up each new connection of a pool of diesel's `SqliteConnection`, [as it has to
 /// be](crate::pool::set_up_sqlite): for `connection_customizer` of the pool's builder. A customizer of your own
 /// calls [`set_up_sqlite_blocking`](crate::pool::set_up_sqlite_blocking).

@@ -11,7 +11,11 @@ mod bb8;
 mod config;
 #[cfg(all(
     feature = "r2d2",
-    any(feature = "postgres-blocking", feature = "sqlite")
+    any(
+        feature = "postgres-blocking",
+        feature = "mysql-blocking",
+        feature = "sqlite"
+    )
 ))]
 mod customizer;
 #[cfg(feature = "deadpool")]
@@ -34,12 +38,16 @@ pub use config::mysql_config;
 pub use config::postgres_config;
 #[cfg(all(feature = "sqlite", any(feature = "bb8", feature = "deadpool")))]
 pub use config::sqlite_config;
+#[cfg(feature = "mysql-blocking")]
+pub use customizer::mysql_customizer;
 #[cfg(feature = "postgres-blocking")]
 pub use customizer::postgres_customizer;
 #[cfg(all(feature = "sqlite", feature = "r2d2"))]
 pub use customizer::sqlite_customizer;
 #[cfg(feature = "mysql")]
 pub use setup::set_up_mysql;
+#[cfg(feature = "mysql-blocking")]
+pub use setup::set_up_mysql_blocking;
 #[cfg(feature = "postgres")]
 pub use setup::set_up_postgres;
 #[cfg(feature = "postgres-blocking")]

@@ -119,6 +119,16 @@ pub fn set_up_postgres_blocking(connection: &mut diesel::PgConnection) -> QueryR
     POSTGRES.apply_blocking(connection)
 }
 
+/// [`set_up_mysql`] for a connection of diesel itself.
+///
+/// # Errors
+///
+/// The database's.
+#[cfg(feature = "mysql-blocking")]
+pub fn set_up_mysql_blocking(connection: &mut diesel::MysqlConnection) -> QueryResult<()> {
+    MYSQL.apply_blocking(connection)
+}
+
 /// [`set_up_sqlite`] for a connection of diesel itself.
 ///
 /// # Errors

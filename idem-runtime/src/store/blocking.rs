@@ -25,13 +25,15 @@ macro_rules! asked {
     )+};
 }
 
-/// The connection of a backend that a blocking handler can work on: `PgConnection` and `SqliteConnection`.
+/// The connection of a backend that a blocking handler can work on: `PgConnection`, `MysqlConnection` and
+/// `SqliteConnection`.
 ///
 /// Nobody else can implement it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a connection that a blocking handler can work on",
-    note = "a handler that is not `async` takes `&mut PgConnection` (feature `postgres-blocking`) or \
-            `&mut SqliteConnection` (features `sqlite` and `r2d2`) of diesel itself",
+    note = "a handler that is not `async` takes `&mut PgConnection` (feature `postgres-blocking`), \
+            `&mut MysqlConnection` (feature `mysql-blocking`) or `&mut SqliteConnection` (features `sqlite` and \
+            `r2d2`) of diesel itself",
     note = "on a connection of diesel-async, such as `AsyncPgConnection`, write `async fn`"
 )]
 pub trait BlockingBackend: Phases {}
@@ -45,6 +47,8 @@ pub trait Phases: Send + Sized + 'static {
     const STEP_ISOLATION: Option<Isolation>;
 
     const TELLS: bool;
+
+    const CHANGES_AT_ONCE: bool;
 
     /// How long it may take to open a transaction, and to look into our own tables.
     const OPENING: Duration;
@@ -72,7 +76,12 @@ pub trait Phases: Send + Sized + 'static {
     /// connection can commit by itself.
     fn abandon(&mut self) -> QueryResult<()>;
 
-    fn prune(&mut self, since: Option<Reached>, limit: u32) -> QueryResult<Pruned>;
+    /// In as many hops as it takes.
+    fn prune<H: Hop<Connection = Self>>(
+        connection: &mut H,
+        since: Option<Reached>,
+        limit: u32,
+    ) -> impl Future<Output = QueryResult<Pruned>>;
 
     fn pend(&mut self, pending: Pending) -> Result<(), CommitError>;
 
@@ -223,9 +232,7 @@ impl<H: Hop> Store for H {
         since: Option<Reached>,
         limit: u32,
     ) -> QueryResult<Pruned> {
-        connection
-            .hop(move |connection| connection.prune(since, limit))
-            .await
+        H::Connection::prune(connection, since, limit).await
     }
 }
 
@@ -238,7 +245,7 @@ macro_rules! brought {
 }
 
 impl<H: Hop> Leases for H {
-    const CHANGES_AT_ONCE: bool = true;
+    const CHANGES_AT_ONCE: bool = H::Connection::CHANGES_AT_ONCE;
 
     async fn pend(connection: &mut Self, pending: Pending) -> Result<(), CommitError> {
         ending(connection, move |connection| connection.pend(pending)).await

@@ -3,6 +3,8 @@
 //! The locks are taken before the transaction is opened, and so is the look: under SERIALIZABLE it would
 //! lock the gap that the key is to go into, and unrelated keys would deadlock.
 
+#[cfg(feature = "mysql-blocking")]
+mod blocking;
 mod lease;
 mod outbox;
 mod prune;
@@ -112,12 +114,8 @@ impl Store for AsyncMysqlConnection {
         transaction::abandon(connection, canceller).await;
     }
 
-    async fn prune(
-        connection: &mut Self,
-        since: Option<Reached>,
-        limit: u32,
-    ) -> QueryResult<Pruned> {
-        prune::prune(connection, since, limit).await
+    async fn prune(connection: &mut Self, _: Option<Reached>, limit: u32) -> QueryResult<Pruned> {
+        prune::prune(connection, limit).await
     }
 }
 
@@ -134,14 +132,8 @@ async fn locked_and_looked(
     Ok((locked, seen(claim, connection).await?))
 }
 
-/// The claim: the lock on key and fingerprint first, the lock on the key second. NULL: the same request is
-/// in flight; 0: the key is held by another one.
 async fn lock(claim: &Claim, connection: &mut AsyncMysqlConnection) -> QueryResult<Option<i64>> {
-    let lock = Lock {
-        fingerprint: claim.fingerprint_lock,
-        key: claim.id.lock,
-    };
-    answered(OPENING, lock.get_result(connection)).await
+    answered(OPENING, Lock::of(claim).get_result(connection)).await
 }
 
 async fn look(claim: &Claim, connection: &mut AsyncMysqlConnection) -> QueryResult<Option<Row>> {
@@ -160,10 +152,21 @@ async fn seen(claim: &Claim, connection: &mut AsyncMysqlConnection) -> QueryResu
     seen.map(|(row, now)| Seen::from((row, now)))
 }
 
+/// The claim: the lock on key and fingerprint first, the lock on the key second. NULL: the same request is
+/// in flight; 0: the key is held by another one.
 #[derive(QueryId)]
 struct Lock {
     fingerprint: i64,
     key: i64,
+}
+
+impl Lock {
+    fn of(claim: &Claim) -> Self {
+        Self {
+            fingerprint: claim.fingerprint_lock,
+            key: claim.id.lock,
+        }
+    }
 }
 
 impl Query for Lock {

@@ -50,6 +50,7 @@ impl Hop for SyncConnectionWrapper<SqliteConnection> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl BlockingBackend for SqliteConnection {}
 
 impl Phases for SqliteConnection {
@@ -60,6 +61,8 @@ impl Phases for SqliteConnection {
     const STEP_ISOLATION: Option<Isolation> = None;
 
     const TELLS: bool = false;
+
+    const CHANGES_AT_ONCE: bool = true;
 
     /// There is no server that may not answer; the busy time-out is the application's.
     const OPENING: Duration = Duration::MAX;
@@ -126,8 +129,15 @@ impl Phases for SqliteConnection {
     }
 
     /// A deleted row leaves the index at once, so that what is left begins at its left end.
-    fn prune(&mut self, _: Option<Reached>, limit: u32) -> QueryResult<Pruned> {
-        let count = Prune(i64::from(limit)).execute(self)?;
+    async fn prune<H: Hop<Connection = Self>>(
+        connection: &mut H,
+        _: Option<Reached>,
+        limit: u32,
+    ) -> QueryResult<Pruned> {
+        let prune = Prune(i64::from(limit));
+        let count = connection
+            .hop(move |connection| prune.execute(connection))
+            .await?;
         Ok(Pruned {
             count: u32::try_from(count).unwrap_or(u32::MAX),
             reached: None,

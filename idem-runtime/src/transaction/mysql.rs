@@ -6,12 +6,15 @@
 //! Named locks are the session's, not the transaction's. They are released behind every end of a
 //! transaction, and with the session.
 
+#[cfg(feature = "mysql-blocking")]
+pub(crate) mod blocking;
+
 use diesel::QueryResult;
 use diesel::connection::TransactionManagerStatus;
 use diesel::mysql::Mysql;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::result::{DatabaseErrorKind, Error};
-use diesel::sql_types::{BigInt, Nullable};
+use diesel::sql_types::{BigInt, Nullable, Text};
 use diesel_async::{
     AnsiTransactionManager, AsyncMysqlConnection, MysqlCancelToken, RunQueryDsl,
     SimpleAsyncConnection, TransactionManager,
@@ -38,20 +41,32 @@ pub(crate) async fn begin(
     connection: &mut AsyncMysqlConnection,
     isolation: Option<Isolation>,
 ) -> QueryResult<()> {
-    let begin = match isolation {
+    let begin = begin_sql(isolation);
+    answered(OPENING, connection.batch_execute(&begin)).await
+}
+
+fn begin_sql(isolation: Option<Isolation>) -> String {
+    match isolation {
         None => "START TRANSACTION; SAVEPOINT idem_claim".to_owned(),
         Some(isolation) => format!(
             "SET TRANSACTION ISOLATION LEVEL {}; START TRANSACTION; SAVEPOINT idem_claim",
             level(isolation)
         ),
-    };
-    answered(OPENING, connection.batch_execute(&begin)).await
+    }
 }
 
-/// Proves that the open transaction is the one that `begin` opened.
+/// Proves that the open transaction is the one that `begin` opened, and that the next answer will be that of the next
+/// question: a handler that has dropped a query in the middle of it leaves its answer behind, and the driver takes
+/// that for the next one, so that a savepoint that is gone would not be noticed.
 pub(crate) async fn prove(connection: &mut AsyncMysqlConnection) -> QueryResult<()> {
     only_ours(status(connection))?;
-    answered(COMMITTING, connection.batch_execute(PROVE)).await
+    let proven = async {
+        connection.batch_execute(PROVE).await?;
+        let word = Word::anew();
+        let answer = InStep(word.clone()).get_result::<String>(connection);
+        word.judge(&answer.await?)
+    };
+    answered(COMMITTING, proven).await
 }
 
 const PROVE: &str = "RELEASE SAVEPOINT idem_claim";
@@ -61,18 +76,14 @@ const PROVE: &str = "RELEASE SAVEPOINT idem_claim";
 /// Each statement is a message of its own. A node of a Galera cluster rolls a transaction back when another node's was
 /// faster, also between two statements of one message. Then it tells nobody: the next one runs by itself, and a COMMIT
 /// says that it was done (MariaDB 10.11.19).
-///
-/// A handler that has dropped a query in the middle of it leaves an answer behind, and the driver takes
-/// that for the next one. What the server does is all or nothing all the same; but only an answer that
-/// nothing else can be proves that it was done: [`unlock`] has one.
 pub(crate) async fn end_with(
     connection: &mut AsyncMysqlConnection,
     statements: &[&str],
 ) -> Result<(), CommitError> {
-    if let Err(error) = only_ours(status(connection)) {
+    if let Err(error) = prove(connection).await {
         return Err(failed(connection, error).await.judge_message());
     }
-    for statement in [PROVE].iter().chain(statements) {
+    for statement in statements {
         if let Err(failure) = send(connection, statement).await {
             return Err(failure.judge_message());
         }
@@ -100,36 +111,67 @@ pub(crate) async fn end(connection: &mut AsyncMysqlConnection) -> Result<(), Com
     ended.map_err(Failure::judge_message)
 }
 
-/// Behind the end of a transaction. The number is nobody else's, so that its answer is that of this question.
+/// Behind the end of a transaction.
 pub(crate) async fn unlock(connection: &mut AsyncMysqlConnection) -> QueryResult<()> {
-    let (number, _) = uuid::Uuid::new_v4().as_u64_pair();
-    let number = number.cast_signed();
-    let unlock = Unlock(number).get_result::<(i64, Option<i64>)>(connection);
-    let (answer, _) = answered(CLEAN_UP, unlock).await?;
-    if answer != number {
-        let message = "the answer of another question is still there".to_owned();
-        return Err(Error::DatabaseError(
-            DatabaseErrorKind::Unknown,
-            Box::new(message),
-        ));
-    }
+    let word = Word::anew();
+    let answer = Unlock(word.clone()).get_result::<(String, Option<i64>)>(connection);
+    word.judge(&answered(CLEAN_UP, answer).await?.0)?;
     ended(status(connection));
     Ok(())
 }
 
-/// Gives a number back, and says how many locks there were.
+/// What is nobody else's: an answer that has it is the answer to the question that has it. (A number would not do: how
+/// wide it is to be read is settled when a question is prepared, before there is one.)
+#[derive(Clone)]
+struct Word(String);
+
+impl Word {
+    fn anew() -> Self {
+        Self(uuid::Uuid::new_v4().to_string())
+    }
+
+    fn judge(&self, answer: &str) -> QueryResult<()> {
+        if answer == self.0 {
+            return Ok(());
+        }
+        let message = "the answer of another question is still there".to_owned();
+        Err(Error::DatabaseError(
+            DatabaseErrorKind::Unknown,
+            Box::new(message),
+        ))
+    }
+}
+
+/// Gives a word back.
 #[derive(QueryId)]
-struct Unlock(i64);
+struct InStep(Word);
+
+impl Query for InStep {
+    type SqlType = Text;
+}
+
+impl QueryFragment<Mysql> for InStep {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Mysql>) -> QueryResult<()> {
+        out.push_sql("SELECT CAST(");
+        out.push_bind_param::<Text, _>(&self.0.0)?;
+        out.push_sql(" AS char)");
+        Ok(())
+    }
+}
+
+/// Gives a word back, and says how many locks there were.
+#[derive(QueryId)]
+struct Unlock(Word);
 
 impl Query for Unlock {
-    type SqlType = (BigInt, Nullable<BigInt>);
+    type SqlType = (Text, Nullable<BigInt>);
 }
 
 impl QueryFragment<Mysql> for Unlock {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Mysql>) -> QueryResult<()> {
         out.push_sql("SELECT CAST(");
-        out.push_bind_param::<BigInt, _>(&self.0)?;
-        out.push_sql(" AS signed), RELEASE_ALL_LOCKS()");
+        out.push_bind_param::<Text, _>(&self.0.0)?;
+        out.push_sql(" AS char), RELEASE_ALL_LOCKS()");
         Ok(())
     }
 }
@@ -160,6 +202,17 @@ fn unknown(connection: &mut AsyncMysqlConnection, error: Error) -> Failure {
 }
 
 impl Failure {
+    /// The error of what was asked first on a connection. One that answers nothing any more was closed
+    /// before, and another one may do.
+    fn of_first(self) -> Error {
+        match (self.rolled_back, self.error) {
+            (false, Error::DatabaseError(DatabaseErrorKind::Unknown, information)) => {
+                Error::DatabaseError(DatabaseErrorKind::ClosedConnection, information)
+            }
+            (_, error) => error,
+        }
+    }
+
     /// What it means on this backend, which tells of a failed statement by its message only.
     pub(crate) fn judge_message(self) -> CommitError {
         match &self.error {
@@ -191,16 +244,9 @@ fn is_too_large(message: &str) -> bool {
     message.contains("packet too large") || message.contains("'max_allowed_packet'")
 }
 
-/// The error of what was asked first on a connection. One that answers nothing any more was closed
-/// before, and another one may do.
+/// The error of what was asked first on a connection: see [`Failure::of_first`].
 pub(crate) async fn refused(connection: &mut AsyncMysqlConnection, error: Error) -> Error {
-    let failure = failed(connection, error).await;
-    match (failure.rolled_back, failure.error) {
-        (false, Error::DatabaseError(DatabaseErrorKind::Unknown, information)) => {
-            Error::DatabaseError(DatabaseErrorKind::ClosedConnection, information)
-        }
-        (_, error) => error,
-    }
+    failed(connection, error).await.of_first()
 }
 
 /// Stops the statement that a dropped handler left running, and gives the connection up: an answer of

@@ -142,6 +142,8 @@ enum Hand {
     Sqlite(SyncConnectionWrapper<SqliteConnection>),
     PostgresBlocking(Blocking<PgConnection>),
     SqliteBlocking(Blocking<SqliteConnection>),
+    #[cfg(feature = "mysql-blocking")]
+    MysqlBlocking(Blocking<diesel::MysqlConnection>),
 }
 
 impl Hand {
@@ -158,6 +160,10 @@ impl Hand {
             (Backend::Postgres, Style::Asynchronous) => {
                 let connection = AsyncPgConnection::establish(url).await.unwrap();
                 Self::Postgres(Box::new(connection))
+            }
+            #[cfg(feature = "mysql-blocking")]
+            (Backend::Mysql, Style::Blocking) => {
+                Self::MysqlBlocking(lent(url, pool::mysql_customizer()).await)
             }
             (Backend::Mysql, _) => {
                 let connection = AsyncMysqlConnection::establish(url).await.unwrap();
@@ -180,6 +186,8 @@ impl Hand {
             Self::Sqlite(connection) => pruner.batch(connection, limit).await,
             Self::PostgresBlocking(connection) => pruner.batch(connection, limit).await,
             Self::SqliteBlocking(connection) => pruner.batch(connection, limit).await,
+            #[cfg(feature = "mysql-blocking")]
+            Self::MysqlBlocking(connection) => pruner.batch(connection, limit).await,
         };
         deleted.unwrap()
     }

@@ -35,7 +35,7 @@ diesel::table! {
 /// No more than bare on PostgreSQL, where a claim needs none of its own.
 async fn round_trips_of_a_first_attempt(stage: &Stage) {
     let more = match stage.backend() {
-        Backend::Mysql => 3,
+        Backend::Mysql => 6,
         _ => 0,
     };
     let (app, proxy) = stage.start_behind_proxy().await;

@@ -39,7 +39,7 @@ pub(crate) fn words(backend: Backend) -> Words {
             lock: "GET_LOCK",
             work: "INSERT INTO `effects`",
             behind: Some("RELEASE_ALL_LOCKS"),
-            taken: "SAVEPOINT idem_claim; COMMIT",
+            taken: COMMIT,
             settings: &["wait_timeout = ", "autocommit = "],
         },
         Backend::Sqlite => panic!("SQLite has no wire"),

@@ -61,7 +61,7 @@ impl From<StepError> for Failed {
 
 macro_rules! stamp {
     ($name:ident $backend:ident $connection:ty, $customizer:expr) => {
-        mod $name {
+        pub(crate) mod $name {
             use super::*;
 
             #[post("/asked")]
@@ -141,7 +141,7 @@ macro_rules! stamp {
                 Ok(HttpResponse::Created().finish())
             }
 
-            pub(super) fn pool(
+            pub(crate) fn pool(
                 database: &Database,
                 size: u32,
             ) -> Pool<ConnectionManager<$connection>> {
@@ -153,7 +153,7 @@ macro_rules! stamp {
                     .unwrap()
             }
 
-            pub(super) async fn send(
+            pub(crate) async fn send(
                 pool: Pool<ConnectionManager<$connection>>,
                 requests: Vec<TestRequest>,
             ) -> Vec<Answer> {
@@ -319,6 +319,8 @@ macro_rules! stamp {
     };
 }
 
+#[cfg(feature = "mysql-blocking")]
+stamp!(mysql Mysql diesel::MysqlConnection, pool::mysql_customizer());
 stamp!(postgres Postgres PgConnection, pool::postgres_customizer());
 stamp!(sqlite Sqlite SqliteConnection, pool::sqlite_customizer());
 
@@ -413,6 +415,16 @@ async fn a_transaction_that_the_handler_has_ended_is_never_retried_on_postgres()
     let database = open::database(Backend::Postgres).await;
     let requests = ["201", "409"].map(|status| attempt("/ended", status).set_payload(status));
     let answers = postgres::send(postgres::pool(&database, 1), requests.into()).await;
+    assert_eq!(marks(&database, "ended").await, 2);
+    a_transaction_that_the_handler_has_ended_is_never_retried(database, answers).await;
+}
+
+#[cfg(feature = "mysql-blocking")]
+#[actix_web::test]
+async fn a_transaction_that_the_handler_has_ended_is_never_retried_on_mysql() {
+    let database = open::database(Backend::Mysql).await;
+    let requests = ["201", "409"].map(|status| attempt("/ended", status).set_payload(status));
+    let answers = mysql::send(mysql::pool(&database, 1), requests.into()).await;
     assert_eq!(marks(&database, "ended").await, 2);
     a_transaction_that_the_handler_has_ended_is_never_retried(database, answers).await;
 }

@@ -8,6 +8,8 @@ mod cases;
 mod handlers;
 mod leased;
 mod only_mysql;
+#[cfg(feature = "mysql-blocking")]
+mod only_mysql_blocking;
 mod only_postgres;
 mod only_sqlite;
 mod open;

@@ -1,15 +1,18 @@
 //! The databases: how one is made, reached, harmed and read. A backend is one file and one line in [`fresh`]. What its
 //! tables should hold is not said here.
 
+mod mysql;
 mod postgres;
 mod sqlite;
 
 use std::collections::BTreeMap;
+use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use tokio::process::Command;
 
 use crate::Outcome;
 use crate::host::HostClock;
@@ -41,6 +44,9 @@ pub(crate) trait Backend: Send + Sync {
     /// The id of a message, as hexadecimal digits.
     fn message_id(&self) -> &'static str;
 
+    /// Takes the primary key of the records away.
+    fn without_key(&self) -> &'static str;
+
     /// Returns when it answers.
     fn is_up(&self) -> BoxFuture<'_, Outcome>;
 
@@ -50,9 +56,8 @@ pub(crate) trait Backend: Send + Sync {
     /// Says how unresolved ones of these operations have ended, by the runtime's own door.
     fn settle<'a>(&'a self, operations: &'a [Arc<Operation>]) -> BoxFuture<'a, Outcome<Settled>>;
 
-    /// Ends the server's process or one of its children by this signal, and returns when it is up again. False where
-    /// there is no server.
-    fn signal(&self, signal: &'static str, whom: Whom) -> BoxFuture<'_, Outcome<bool>>;
+    /// Ends the server or one of its sessions, and returns when it is up again. False where there is none.
+    fn end(&self, end: End) -> BoxFuture<'_, Outcome<bool>>;
 
     /// Everybody else finds it busy for so long. False where nothing is of that kind.
     fn be_busy(&self, during: Duration) -> BoxFuture<'_, Outcome<bool>>;
@@ -68,27 +73,47 @@ pub(crate) trait Backend: Send + Sync {
     fn discard(&self) -> BoxFuture<'_, Outcome>;
 }
 
-/// Of a server's processes.
+/// How a server ends, or a part of it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Whom {
-    Server,
+pub(crate) enum End {
+    /// SIGKILL.
+    Killed,
+    /// As at an error of its own, in the middle of everything.
+    Crashed,
+    /// In the usual way.
+    Restarted,
     /// One that serves somebody: its number among them, counted around.
-    Child(usize),
+    Session(usize),
 }
 
-/// Where a run is asked for on both, one after the other.
+/// Where a run is asked for on all of them, one after the other.
 pub(crate) fn chosen(choice: Choice) -> &'static [&'static str] {
     match choice {
         Choice::Postgres => &["postgres"],
+        Choice::Mysql => &["mysql"],
         Choice::Sqlite => &["sqlite"],
-        Choice::Both => &["postgres", "sqlite"],
+        Choice::All => &["postgres", "mysql", "sqlite"],
     }
+}
+
+/// Set where the test application was built with handlers that block on MariaDB, which want a library of the system's.
+const MYSQL_BLOCKING: &str = "IDEM_TORTURE_MYSQL_BLOCKING";
+
+/// Whether the test application has handlers there that block.
+pub(crate) fn has_blocking(name: &str) -> bool {
+    name != "mysql" || env::var_os(MYSQL_BLOCKING).is_some()
+}
+
+/// Whether the faults of a server can be done to it.
+pub(crate) fn has_server(name: &str) -> bool {
+    name != "sqlite"
 }
 
 /// An empty database.
 pub(crate) async fn fresh(name: &str, directory: &Path) -> Outcome<Box<dyn Backend>> {
     Ok(match name {
         "postgres" => Box::new(postgres::Postgres::fresh().await?),
+        "mysql" => Box::new(mysql::Mysql::fresh().await?),
         "sqlite" => Box::new(sqlite::Sqlite::fresh(directory)?),
         other => return Err(format!("there is no backend `{other}`").into()),
     })
@@ -126,13 +151,13 @@ pub(crate) enum State {
 impl Tables {
     pub(crate) async fn read(backend: &dyn Backend) -> Outcome<Self> {
         let mut tables = Self::default();
-        let effects = "SELECT label AS a, CAST(count(*) AS text) AS b FROM effects GROUP BY label";
+        let effects = "SELECT label AS a, count(*) || '' AS b FROM effects GROUP BY label";
         for row in backend.rows(effects).await? {
             let (label, count) = two(row)?;
             tables.effects.insert(label, count.parse()?);
         }
         for row in backend
-            .rows("SELECT label AS a, key AS b FROM calls")
+            .rows(r#"SELECT label AS a, "key" AS b FROM calls"#)
             .await?
         {
             let (label, key) = two(row)?;
@@ -143,7 +168,7 @@ impl Tables {
                 .entry(key)
                 .or_default() += 1;
         }
-        let pending = "SELECT scope AS a, key AS b FROM idempotency_keys WHERE status IS NULL";
+        let pending = r#"SELECT scope AS a, "key" AS b FROM idempotency_keys WHERE status IS NULL"#;
         for row in backend.rows(pending).await? {
             let (scope, key) = two(row)?;
             tables.pending.push(format!("{scope} {key}"));
@@ -154,7 +179,7 @@ impl Tables {
     /// What is in the outbox, which grows with the run.
     pub(crate) async fn read_outbox(&mut self, backend: &dyn Backend) -> Outcome {
         let query = format!(
-            "SELECT {} AS a, CAST(position AS text) || CASE WHEN dead_at IS NOT NULL THEN ' dead'
+            "SELECT {} AS a, position || CASE WHEN dead_at IS NOT NULL THEN ' dead'
              WHEN sent_at IS NOT NULL THEN ' sent' ELSE ' waiting' END AS b FROM idempotency_outbox",
             backend.message_id()
         );
@@ -180,4 +205,16 @@ pub(crate) fn two(row: Row) -> Outcome<(String, String)> {
         Ok([Some(a), Some(b)]) => Ok((a, b)),
         other => Err(format!("not two texts: {other:?}").into()),
     }
+}
+
+/// To a process, which may not be there any more.
+async fn signal(name: &str, process: u32) -> Outcome<bool> {
+    let script = [
+        "-c",
+        r#"kill -"$1" "$2" 2>/dev/null"#,
+        "sh",
+        name,
+        &process.to_string(),
+    ];
+    Ok(Command::new("sh").args(script).status().await?.success())
 }

@@ -8,11 +8,10 @@ use std::{env, fs, process};
 use diesel_async::{AsyncConnection, AsyncPgConnection};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::process::Command;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
-use super::{Backend, Row, Whom};
+use super::{Backend, End, Row, signal};
 use crate::Outcome;
 use crate::host::HostClock;
 use crate::operator::{self, Settled};
@@ -159,6 +158,11 @@ impl Backend for Postgres {
         "replace(message_id::text, '-', '')"
     }
 
+    fn without_key(&self) -> &'static str {
+        "ALTER TABLE idempotency_keys DROP CONSTRAINT idempotency_keys_pkey;
+         CREATE INDEX idempotency_keys_id ON idempotency_keys (id)"
+    }
+
     fn is_up(&self) -> BoxFuture<'_, Outcome> {
         async {
             let start = Instant::now();
@@ -200,24 +204,19 @@ impl Backend for Postgres {
         .boxed()
     }
 
-    fn signal(&self, signal: &'static str, whom: Whom) -> BoxFuture<'_, Outcome<bool>> {
+    fn end(&self, end: End) -> BoxFuture<'_, Outcome<bool>> {
         async move {
-            let process = match whom {
-                Whom::Server => self.server_process(),
-                Whom::Child(number) => self.child(number).await?,
+            let (name, process) = match end {
+                End::Killed => ("KILL", self.server_process()),
+                End::Crashed => ("QUIT", self.server_process()),
+                End::Restarted => ("INT", self.server_process()),
+                // The server starts over.
+                End::Session(number) => ("KILL", self.child(number).await?),
             };
             let Some(process) = process else {
                 return Ok(false);
             };
-            let script = [
-                "-c",
-                r#"kill -"$1" "$2""#,
-                "sh",
-                signal,
-                &process.to_string(),
-            ];
-            let status = Command::new("sh").args(script).status().await?;
-            if !status.success() {
+            if !signal(name, process).await? {
                 return Ok(false);
             }
             // It is another process that answers, or none of the children does.

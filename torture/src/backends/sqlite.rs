@@ -13,7 +13,7 @@ use diesel_async::{AsyncConnection, SimpleAsyncConnection};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use super::{Backend, Row, Whom};
+use super::{Backend, End, Row};
 use crate::Outcome;
 use crate::host::HostClock;
 use crate::operator::{self, Settled};
@@ -102,6 +102,16 @@ impl Backend for Sqlite {
         "lower(hex(message_id))"
     }
 
+    /// It cannot be dropped here. A table that is made of another one has none.
+    fn without_key(&self) -> &'static str {
+        "BEGIN IMMEDIATE;
+         CREATE TABLE keyless AS SELECT * FROM idempotency_keys;
+         DROP TABLE idempotency_keys;
+         ALTER TABLE keyless RENAME TO idempotency_keys;
+         CREATE INDEX idempotency_keys_id ON idempotency_keys (id);
+         COMMIT"
+    }
+
     fn is_up(&self) -> BoxFuture<'_, Outcome> {
         async { Ok(()) }.boxed()
     }
@@ -132,7 +142,7 @@ impl Backend for Sqlite {
         .boxed()
     }
 
-    fn signal(&self, _: &'static str, _: Whom) -> BoxFuture<'_, Outcome<bool>> {
+    fn end(&self, _: End) -> BoxFuture<'_, Outcome<bool>> {
         async { Ok(false) }.boxed()
     }
 

@@ -17,7 +17,7 @@ const ATTEMPTS: u32 = 5;
 pub(super) const FAULT: Fault = Fault {
     name: "clock",
     weight: 1,
-    is_possible_on_sqlite: true,
+    needs_server: false,
     inject: |ground, rng| inject(ground, rng).boxed(),
 };
 

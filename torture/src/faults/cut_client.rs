@@ -10,7 +10,7 @@ use crate::ground::Ground;
 pub(super) const FAULT: Fault = Fault {
     name: "cut client",
     weight: 5,
-    is_possible_on_sqlite: true,
+    needs_server: false,
     inject: |ground, rng| inject(ground, rng).boxed(),
 };
 

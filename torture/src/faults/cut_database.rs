@@ -11,7 +11,7 @@ use crate::ground::Ground;
 pub(super) const FAULT: Fault = Fault {
     name: "cut database",
     weight: 8,
-    is_possible_on_sqlite: false,
+    needs_server: true,
     inject: |ground, rng| inject(ground, rng).boxed(),
 };
 

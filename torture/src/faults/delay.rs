@@ -11,7 +11,7 @@ use crate::ground::Ground;
 pub(super) const FAULT: Fault = Fault {
     name: "delay",
     weight: 3,
-    is_possible_on_sqlite: true,
+    needs_server: false,
     inject: |ground, rng| inject(ground, rng).boxed(),
 };
 

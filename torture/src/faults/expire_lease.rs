@@ -10,14 +10,14 @@ use crate::ground::Ground;
 pub(super) const FAULT: Fault = Fault {
     name: "expire lease",
     weight: 3,
-    is_possible_on_sqlite: true,
+    needs_server: false,
     inject: |ground, rng| inject(ground, rng).boxed(),
 };
 
 async fn inject(ground: &Ground, mut rng: Rng) -> Outcome<Option<String>> {
     let (of, whose) = match rng.u32(..3) {
         0 => ("", "all"),
-        1 => ("AND length(scope || key) % 2 = 0", "half of them"),
+        1 => (r#"AND length(scope || "key") % 2 = 0"#, "half of them"),
         _ => ("AND length(steps) > 0", "those with finished steps"),
     };
     let past = ground.backend.seconds_ago(1);

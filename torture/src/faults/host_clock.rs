@@ -14,7 +14,7 @@ const MINUTE: i64 = 60 * SECOND;
 pub(super) const FAULT: Fault = Fault {
     name: "host clock",
     weight: 4,
-    is_possible_on_sqlite: false,
+    needs_server: true,
     inject: |ground, rng| inject(ground, rng).boxed(),
 };
 

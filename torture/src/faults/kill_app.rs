@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub(super) const FAULT: Fault = Fault {
     name: "kill app",
     weight: 4,
-    is_possible_on_sqlite: true,
+    needs_server: false,
     inject: |ground, rng| inject(ground, rng).boxed(),
 };
 

@@ -51,7 +51,8 @@ pub(crate) struct Fault {
     pub(crate) name: &'static str,
     /// How often it comes up, beside the others.
     pub(crate) weight: u32,
-    pub(crate) is_possible_on_sqlite: bool,
+    /// There must be one to be harmed.
+    pub(crate) needs_server: bool,
     /// Does it, and waits until it is over. In words what was done; `None` where it could not be, because what it
     /// harms is being harmed already.
     inject: for<'a> fn(&'a Ground, Rng) -> BoxFuture<'a, Outcome<Option<String>>>,

@@ -12,7 +12,7 @@ use crate::ground::Ground;
 pub(super) const FAULT: Fault = Fault {
     name: "pause app",
     weight: 2,
-    is_possible_on_sqlite: true,
+    needs_server: false,
     inject: |ground, rng| inject(ground, rng).boxed(),
 };
 

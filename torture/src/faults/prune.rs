@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) const FAULT: Fault = Fault {
     name: "prune",
     weight: 2,
-    is_possible_on_sqlite: true,
+    needs_server: false,
     inject: |ground, rng| inject(ground, rng).boxed(),
 };
 

@@ -5,18 +5,18 @@ use futures_util::FutureExt;
 
 use super::{Fault, done};
 use crate::Outcome;
-use crate::backends::Whom;
+use crate::backends::End;
 use crate::ground::Ground;
 
 pub(super) const FAULT: Fault = Fault {
     name: "restart database",
     weight: 1,
-    is_possible_on_sqlite: false,
+    needs_server: true,
     inject: |ground, rng| inject(ground, rng).boxed(),
 };
 
 async fn inject(ground: &Ground, _: Rng) -> Outcome<Option<String>> {
-    if !ground.backend.signal("INT", Whom::Server).await? {
+    if !ground.backend.end(End::Restarted).await? {
         return Ok(None);
     }
     done("fast shutdown")

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 pub(super) const FAULT: Fault = Fault {
     name: "terminate app",
     weight: 2,
-    is_possible_on_sqlite: true,
+    needs_server: false,
     inject: |ground, rng| inject(ground, rng).boxed(),
 };
 

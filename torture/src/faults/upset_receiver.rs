@@ -13,7 +13,7 @@ use crate::receiver::Mood;
 pub(super) const FAULT: Fault = Fault {
     name: "upset receiver",
     weight: 6,
-    is_possible_on_sqlite: true,
+    needs_server: false,
     inject: |ground, rng| inject(ground, rng).boxed(),
 };
 

@@ -29,6 +29,27 @@ SELECT 'transactions of 10 s', CAST(count(*) AS text) FROM pg_stat_activity
  WHERE datname = current_database() AND backend_type = 'client backend'
    AND xact_start < pg_catalog.clock_timestamp() - interval '10 seconds'";
 
+const MYSQL: &str = "
+SELECT 'rows' AS a, count(*) || '' AS b FROM idempotency_keys
+UNION ALL
+SELECT 'pending rows', count(*) || '' FROM idempotency_keys WHERE status IS NULL
+UNION ALL
+SELECT 'table and indexes', (data_length + index_length) || '' FROM information_schema.tables
+ WHERE table_schema = database() AND table_name = 'idempotency_keys'
+UNION ALL
+SELECT 'advisory locks', count(*) || '' FROM performance_schema.metadata_locks WHERE object_type = 'USER LEVEL LOCK'
+UNION ALL
+SELECT 'connections', count(*) || '' FROM information_schema.processlist
+ WHERE db = database() AND id <> connection_id()
+UNION ALL
+SELECT 'connections idle in transaction', count(*) || '' FROM information_schema.innodb_trx
+  JOIN information_schema.processlist ON id = trx_mysql_thread_id
+ WHERE db = database() AND command = 'Sleep'
+UNION ALL
+SELECT 'transactions of 10 s', count(*) || '' FROM information_schema.innodb_trx
+  JOIN information_schema.processlist ON id = trx_mysql_thread_id
+ WHERE db = database() AND trx_started < now() - INTERVAL 10 SECOND";
+
 const SQLITE: &str = "
 SELECT 'rows' AS a, CAST(count(*) AS text) AS b FROM idempotency_keys
 UNION ALL
@@ -39,8 +60,11 @@ UNION ALL
 SELECT 'free pages', CAST(freelist_count AS text) FROM pragma_freelist_count";
 
 pub(crate) async fn figures(backend: &dyn Backend) -> Outcome<Vec<Figure>> {
-    let is_postgres = backend.name() == "postgres";
-    let query = if is_postgres { POSTGRES } else { SQLITE };
+    let query = match backend.name() {
+        "postgres" => POSTGRES,
+        "mysql" => MYSQL,
+        _ => SQLITE,
+    };
     let mut figures = Vec::new();
     for row in backend.rows(query).await? {
         let (name, value) = two(row)?;

@@ -6,7 +6,9 @@ use std::time::Duration;
 use actix_web::http::StatusCode;
 use diesel::SqliteConnection;
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
-use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection};
+use diesel_async::{
+    AsyncConnection, AsyncMysqlConnection, AsyncPgConnection, SimpleAsyncConnection,
+};
 use idem_runtime::{RecordedResponse, Verdict, settle, unresolved};
 
 use crate::Outcome;
@@ -17,24 +19,27 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const RETAIN: Duration = Duration::from_secs(2);
 const LIMIT: u32 = 1_000;
 
+/// MySQL does not let a DELETE look at its own table, only at what has been found there.
 const HOUSEKEEPING: &str = "
-DELETE FROM effects WHERE id <= (SELECT max(id) FROM effects) - 2000;
-DELETE FROM calls WHERE id <= (SELECT max(id) FROM calls) - 2000";
+DELETE FROM effects WHERE id <= (SELECT newest FROM (SELECT max(id) AS newest FROM effects) AS found) - 2000;
+DELETE FROM calls WHERE id <= (SELECT newest FROM (SELECT max(id) AS newest FROM calls) AS found) - 2000";
 
 /// How many operations were settled.
 pub(crate) async fn round(backend: &dyn Backend) -> Outcome<u64> {
     backend.execute(HOUSEKEEPING).await?;
     backend.execute(&cut_short(backend)).await?;
     let url = backend.url_through(None);
-    match url.strip_prefix("sqlite://") {
-        Some(path) => {
+    match backend.name() {
+        "postgres" => settle_old(&mut AsyncPgConnection::establish(&url).await?).await,
+        "mysql" => settle_old(&mut AsyncMysqlConnection::establish(&url).await?).await,
+        _ => {
+            let path = url.trim_start_matches("sqlite://");
             let mut connection = SyncConnectionWrapper::<SqliteConnection>::establish(path).await?;
             connection
                 .batch_execute("PRAGMA busy_timeout = 10000")
                 .await?;
             settle_old(&mut connection).await
         }
-        None => settle_old(&mut AsyncPgConnection::establish(&url).await?).await,
     }
 }
 

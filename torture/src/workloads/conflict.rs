@@ -25,7 +25,7 @@ impl Workload for Conflict {
         let mut asked: Vec<_> = (0..count)
             .map(|number| variant(rng, &who, &format!("-{}", char::from(b'a' + number))))
             .collect();
-        let path = if one_in(rng, 4) {
+        let path = if who.has_leases && one_in(rng, 4) {
             for one in &mut asked {
                 with_steps(rng, one);
             }

@@ -18,6 +18,10 @@ impl Workload for Hold {
         3
     }
 
+    fn needs_leases(&self) -> bool {
+        true
+    }
+
     fn operation(&self, rng: &mut Rng, who: Who) -> Operation {
         let mut asked = variant(rng, &who, "");
         asked.is_atomic = false;

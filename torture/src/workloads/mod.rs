@@ -45,6 +45,11 @@ pub(crate) trait Workload: Sync {
     /// How often it comes up, beside the others.
     fn weight(&self) -> u32;
 
+    /// Whether there is nothing of it without lease mode.
+    fn needs_leases(&self) -> bool {
+        false
+    }
+
     fn operation(&self, rng: &mut Rng, who: Who) -> Operation;
 }
 
@@ -53,7 +58,17 @@ pub(crate) struct Who {
     pub(crate) tenant: String,
     pub(crate) key: String,
     pub(crate) id: String,
+    /// Whether any application has handlers in lease mode.
+    pub(crate) has_leases: bool,
 }
+
+/// Those in lease mode, which blocking handlers do not have.
+const LEASED: [&str; 4] = [
+    "/hold/script",
+    "/rerun/script",
+    "/steps/script",
+    "/background/script",
+];
 
 /// An operation of one request.
 fn operation(workload: &'static str, path: &'static str, who: Who, variant: Variant) -> Operation {
@@ -68,6 +83,7 @@ fn operation(workload: &'static str, path: &'static str, who: Who, variant: Vari
         window: WINDOW,
         settler: Settler::Nobody,
         is_driven: false,
+        is_leased: LEASED.contains(&path),
     }
 }
 

@@ -17,6 +17,10 @@ impl Workload for Rerun {
         3
     }
 
+    fn needs_leases(&self) -> bool {
+        true
+    }
+
     fn operation(&self, rng: &mut Rng, who: Who) -> Operation {
         let mut asked = variant(rng, &who, "");
         asked.effects = 0;

@@ -20,6 +20,10 @@ impl Workload for Steps {
         4
     }
 
+    fn needs_leases(&self) -> bool {
+        true
+    }
+
     fn operation(&self, rng: &mut Rng, who: Who) -> Operation {
         let mut asked = variant(rng, &who, "");
         with_steps(rng, &mut asked);

@@ -66,9 +66,8 @@ impl Leases for AsyncMysqlConnection {
     }
 
     async fn read_committed(connection: &mut Self) -> QueryResult<()> {
-        let sql = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
         asked(connection, async |connection| {
-            connection.batch_execute(sql).await
+            connection.batch_execute(READ_COMMITTED).await
         })
         .await
     }
@@ -103,6 +102,8 @@ impl Leases for AsyncMysqlConnection {
         transaction::stop(canceller);
     }
 }
+
+pub(super) const READ_COMMITTED: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
 
 /// Asks it one thing, for which it has a bounded time. A connection on which something failed, or whose answer
 /// was not waited for, may still owe one, and is given up.

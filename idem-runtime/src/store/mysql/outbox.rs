@@ -25,10 +25,7 @@ impl Queue for AsyncMysqlConnection {
     ) -> QueryResult<usize> {
         transaction::inside(connection)?;
         take_turns(connection, lock).await?;
-        match insert.execute(connection).await {
-            Err(Error::DatabaseError(DatabaseErrorKind::UniqueViolation, _)) => Ok(0),
-            inserted => inserted,
-        }
+        unless_there(insert.execute(connection).await)
     }
 
     /// It is written anew, because a row gets its number when it is inserted. The old row makes room for it.
@@ -61,13 +58,26 @@ impl Queue for AsyncMysqlConnection {
     }
 }
 
+/// The INSERT of a message that is there already fails, by itself.
+pub(super) fn unless_there(inserted: QueryResult<usize>) -> QueryResult<usize> {
+    match inserted {
+        Err(Error::DatabaseError(DatabaseErrorKind::UniqueViolation, _)) => Ok(0),
+        inserted => inserted,
+    }
+}
+
 async fn requeue(
     connection: &mut AsyncMysqlConnection,
     lock: Option<i64>,
     id: Uuid,
 ) -> QueryResult<usize> {
     take_turns(connection, lock).await?;
-    let requeue = statement![
+    Leases::execute(connection, requeued(id)).await
+}
+
+/// Has a dead message sent after all, under a new number.
+pub(super) fn requeued(id: Uuid) -> Statement {
+    statement![
         "REPLACE INTO idempotency_outbox (message_id, scope, `key`, topic, ordering_key, headers, \
          content_type, payload, enqueued_at, last_error, available_at) \
          SELECT message_id, scope, `key`, topic, ordering_key, headers, content_type, payload, \
@@ -75,23 +85,25 @@ async fn requeue(
         Piece::Now,
         " FROM idempotency_outbox WHERE dead_at IS NOT NULL AND message_id = ",
         id,
-    ];
-    Leases::execute(connection, requeue).await
+    ]
+}
+
+async fn take_turns(connection: &mut AsyncMysqlConnection, lock: Option<i64>) -> QueryResult<()> {
+    match lock {
+        Some(number) => turn(number).execute(connection).await.map(drop),
+        None => Ok(()),
+    }
 }
 
 /// Whoever queues for an ordering key waits here for the end of the transaction that did so before. A lock on a
 /// row ends with its transaction, whoever ends that; a named lock would not. The row changes, so that in a Galera
 /// cluster, whose nodes lock for themselves, only one of those commits who have it at once.
-async fn take_turns(connection: &mut AsyncMysqlConnection, lock: Option<i64>) -> QueryResult<()> {
-    let Some(number) = lock else {
-        return Ok(());
-    };
-    let turn = statement![
+pub(super) fn turn(number: i64) -> Statement {
+    statement![
         "INSERT INTO idempotency_outbox_turns (turn) VALUES (",
         Piece::Number(number.rem_euclid(TURNS)),
         ") ON DUPLICATE KEY UPDATE taken = taken + 1",
-    ];
-    turn.execute(connection).await.map(drop)
+    ]
 }
 
 /// How many rows there are for ordering keys to share, at most: two keys that meet wait for each other.

@@ -2,22 +2,18 @@
 //! else has locked.
 
 use diesel::QueryResult;
-use diesel_async::AsyncMysqlConnection;
 
 use crate::defects::{Defect, is_seeded};
 use crate::store::change::{self, Change, Table};
-use crate::store::prune::{Pruned, Reached};
+use crate::store::lease::Leases;
+use crate::store::prune::Pruned;
 use crate::store::statement::{Piece, statement};
 
 /// What one statement can name, each by a value of its own.
 const MOST: u32 = 10_000;
 
 /// A deleted row leaves the index as soon as nobody can see it any more: every batch begins at what is left.
-pub(super) async fn prune(
-    connection: &mut AsyncMysqlConnection,
-    _: Option<Reached>,
-    limit: u32,
-) -> QueryResult<Pruned> {
+pub(super) async fn prune<C: Leases>(connection: &mut C, limit: u32) -> QueryResult<Pruned> {
     let mut count = 0;
     while count < limit {
         let some = MOST.min(limit - count);
@@ -33,7 +29,7 @@ pub(super) async fn prune(
     })
 }
 
-async fn prune_some(connection: &mut AsyncMysqlConnection, limit: u32) -> QueryResult<u32> {
+async fn prune_some<C: Leases>(connection: &mut C, limit: u32) -> QueryResult<u32> {
     let rows = statement![
         "SELECT id FROM idempotency_keys WHERE status IS NOT NULL AND expires_at <= ",
         Piece::Now,

@@ -11,8 +11,9 @@ use uuid::Uuid;
 use super::outbox::{Lock as StreamLock, Notify, requeued};
 use super::prune::{Prune, PruneSince, pruned};
 use super::{DeleteExpired, Insert, Lock, Look, LookAndClock, NoFailure, is_taken, lock, look};
+use crate::defects::{Defect, is_seeded};
 use crate::policy::Isolation;
-use crate::store::blocking::Phases;
+use crate::store::blocking::{Hop, Phases};
 use crate::store::lease::Pending;
 use crate::store::prune::{Pruned, Reached};
 use crate::store::questions::{answers, questions};
@@ -33,6 +34,7 @@ impl RunQueryDsl<PgConnection> for PruneSince {}
 impl RunQueryDsl<PgConnection> for StreamLock {}
 impl RunQueryDsl<PgConnection> for Notify {}
 
+#[diagnostic::do_not_recommend]
 impl BlockingBackend for PgConnection {}
 
 impl Phases for PgConnection {
@@ -43,6 +45,8 @@ impl Phases for PgConnection {
     const STEP_ISOLATION: Option<Isolation> = Some(Isolation::ReadCommitted);
 
     const TELLS: bool = true;
+
+    const CHANGES_AT_ONCE: bool = true;
 
     const OPENING: Duration = limits::OPENING;
 
@@ -58,8 +62,8 @@ impl Phases for PgConnection {
 
     fn claim(&mut self, claim: &Claim, isolation: Option<Isolation>) -> QueryResult<Claimed> {
         transaction::begin(self, isolation)?;
-        let locked = lock(claim).get_result(self)?;
-        let claimed = row::judge(claim, locked, seen(self, claim)?)?;
+        let (locked, seen) = locked_and_looked(self, claim)?;
+        let claimed = row::judge(claim, locked, seen)?;
         if !matches!(claimed, Claimed::Free { .. }) {
             transaction::rollback(self)?;
         }
@@ -103,13 +107,17 @@ impl Phases for PgConnection {
         rolled_back
     }
 
-    fn prune(&mut self, since: Option<Reached>, limit: u32) -> QueryResult<Pruned> {
+    async fn prune<H: Hop<Connection = Self>>(
+        connection: &mut H,
+        since: Option<Reached>,
+        limit: u32,
+    ) -> QueryResult<Pruned> {
         let limit = i64::from(limit);
-        let answer = match since {
-            None => Prune { limit }.get_result(self)?,
-            Some(since) => PruneSince::of(since, limit).get_result(self)?,
-        };
-        Ok(pruned(answer))
+        let answer = connection.hop(move |connection| match since {
+            None => Prune { limit }.get_result(connection),
+            Some(since) => PruneSince::of(since, limit).get_result(connection),
+        });
+        Ok(pruned(answer.await?))
     }
 
     fn pend(&mut self, pending: Pending) -> Result<(), CommitError> {
@@ -164,6 +172,19 @@ impl Phases for PgConnection {
 
     questions! { leases answers }
     questions! { queue answers }
+}
+
+/// The lock first, so that the look's snapshot is newer.
+fn locked_and_looked(
+    connection: &mut PgConnection,
+    claim: &Claim,
+) -> QueryResult<(Option<bool>, Seen)> {
+    if is_seeded(Defect::LookBeforeLock) {
+        let seen = seen(connection, claim)?;
+        return Ok((lock(claim).get_result(connection)?, seen));
+    }
+    let locked = lock(claim).get_result(connection)?;
+    Ok((locked, seen(connection, claim)?))
 }
 
 /// What is there behind the lock, in one statement.

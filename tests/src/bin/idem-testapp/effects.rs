@@ -117,6 +117,8 @@ mod blocking {
 
     use super::*;
 
+    #[cfg(feature = "mysql-blocking")]
+    writes!(diesel::MysqlConnection, "ROLLBACK", enqueue_blocking);
     writes!(PgConnection, "SELECT 1", enqueue_blocking);
     writes!(SqliteConnection, "SELECT 1", enqueue_blocking);
 }

@@ -256,6 +256,9 @@ macro_rules! stamp {
 // SQLite has no choice of isolation: every transaction is alone: nothing to run again.
 stamp! { mysql asynchronous diesel_async::AsyncMysqlConnection;
 serializable (isolation = "serializable", retries = 5) }
+#[cfg(feature = "mysql-blocking")]
+stamp! { mysql_blocking blocking diesel::MysqlConnection;
+serializable (isolation = "serializable", retries = 5) }
 stamp! { postgres asynchronous diesel_async::AsyncPgConnection;
 serializable (isolation = "serializable", retries = 5) }
 stamp! { postgres_blocking blocking diesel::PgConnection;
@@ -288,5 +291,7 @@ macro_rules! beside {
     };
 }
 
+#[cfg(feature = "mysql-blocking")]
+beside! { beside_mysql diesel::MysqlConnection }
 beside! { beside_postgres diesel::PgConnection }
 beside! { beside_sqlite diesel::SqliteConnection }

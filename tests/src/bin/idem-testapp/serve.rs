@@ -7,6 +7,8 @@ use std::time::Duration;
 use actix_web::web::ServiceConfig;
 use actix_web::{App, HttpServer, web};
 use clap::ValueEnum;
+#[cfg(feature = "mysql-blocking")]
+use diesel::MysqlConnection;
 use diesel::r2d2::{self, ConnectionManager, CustomizeConnection, R2D2Connection};
 use diesel::{PgConnection, SqliteConnection};
 use diesel_async::pooled_connection::{AsyncDieselConnectionManager, bb8, deadpool};
@@ -71,16 +73,41 @@ pub(crate) async fn run(url: Url, arguments: &Arguments) -> Result<(), Box<dyn E
             serve(url, arguments, pool, routes).await
         }
         (Url::Mysql(_), Style::Asynchronous) => {
+            #[cfg(feature = "mysql-blocking")]
+            let beside = beside(
+                threads(&url, arguments, pool::mysql_customizer()),
+                arguments,
+            )?;
             let pool = pooled!(AsyncMysqlConnection, url, arguments, pool::mysql_config());
-            let routes = |config: &mut ServiceConfig| {
+            let routes = move |config: &mut ServiceConfig| {
                 config
                     .configure(handlers::mysql::routes)
                     .configure(leased::mysql::routes)
                     .configure(unprotected::mysql::routes);
+                #[cfg(feature = "mysql-blocking")]
+                config
+                    .app_data(beside.clone())
+                    .configure(handlers::beside_mysql::routes);
             };
             serve(url, arguments, pool, routes).await
         }
-        (Url::Mysql(_), Style::Blocking) => Err("no blocking handlers on MySQL yet".into()),
+        #[cfg(not(feature = "mysql-blocking"))]
+        (Url::Mysql(_), Style::Blocking) => {
+            Err("built without the feature `mysql-blocking`".into())
+        }
+        #[cfg(feature = "mysql-blocking")]
+        (Url::Mysql(_), Style::Blocking) => {
+            let pool = threads(&url, arguments, pool::mysql_customizer());
+            let legacy = web::Data::new(pool.clone());
+            let routes = move |config: &mut ServiceConfig| {
+                config
+                    .app_data(legacy.clone())
+                    .route(ON_A_THREAD, web::get().to(on_a_thread::<MysqlConnection>))
+                    .configure(handlers::mysql_blocking::routes)
+                    .configure(handlers::beside_mysql::routes);
+            };
+            serve(url, arguments, Arc::new(pool), routes).await
+        }
         (Url::Sqlite(_), Style::Asynchronous) => {
             let beside = beside(
                 threads(&url, arguments, pool::sqlite_customizer()),

@@ -21,7 +21,7 @@ on_servers! {
 async fn round_trips_of_a_run_and_of_its_steps(stage: &Stage) {
     // Of each: a run, a call, a transaction of one INSERT.
     let (run, call, transaction) = match stage.backend() {
-        Backend::Mysql => (8, 1, 6),
+        Backend::Mysql => (9, 1, 7),
         _ => (3, 1, 4),
     };
     let (app, proxy) = stage.start_behind_proxy().await;

@@ -44,6 +44,7 @@ fn operation(id: &str, variants: Vec<Variant>) -> Operation {
         window: 24 * 3_600 * SECOND,
         settler: Settler::Nobody,
         is_driven: false,
+        is_leased: false,
     }
 }
 
