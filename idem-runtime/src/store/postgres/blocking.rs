@@ -64,8 +64,8 @@ impl Phases for PgConnection {
 
     fn claim(&mut self, claim: &Claim, isolation: Option<Isolation>) -> QueryResult<Claimed> {
         transaction::begin(self, isolation)?;
-        let (locked, found) = locked_and_looked(self, claim)?;
-        let claimed = row::judge(claim, locked, found)?;
+        let (locked, seen) = locked_and_looked(self, claim)?;
+        let claimed = row::judge(claim, locked, seen)?;
         if !matches!(claimed, Claimed::Free { .. }) {
             transaction::rollback(self)?;
         }
@@ -182,8 +182,8 @@ fn locked_and_looked(
     claim: &Claim,
 ) -> QueryResult<(Option<bool>, Seen)> {
     if is_seeded(Defect::LookBeforeLock) {
-        let found = seen(connection, claim)?;
-        return Ok((lock(claim).get_result(connection)?, found));
+        let seen = seen(connection, claim)?;
+        return Ok((lock(claim).get_result(connection)?, seen));
     }
     let locked = lock(claim).get_result(connection)?;
     Ok((locked, seen(connection, claim)?))
