@@ -31,7 +31,8 @@ pub struct Sent {
 /// Where to cut a connection.
 #[derive(Clone, Debug)]
 pub enum Cut {
-    /// In front of the first message whose SQL contains this: the server never sees it.
+    /// In front of the first message whose SQL contains this: the server never sees it. One word stands for itself, and
+    /// not for a longer one: `COMMIT` is not in `READ COMMITTED`.
     Before(String),
     /// Behind it: the server has answered, the client never sees the answer.
     After(String),
@@ -166,11 +167,15 @@ impl State {
     fn take_cut(&self, sql: &str) -> Option<Cut> {
         let mut cut = lock(&self.cut);
         let (Cut::Before(text) | Cut::After(text)) = cut.as_ref()?;
-        if sql.contains(text.as_str()) {
-            cut.take()
-        } else {
-            None
-        }
+        if holds(sql, text) { cut.take() } else { None }
+    }
+}
+
+fn holds(sql: &str, text: &str) -> bool {
+    let is_in_word = |sign: char| sign.is_alphanumeric() || sign == '_';
+    match text.chars().all(is_in_word) {
+        true => sql.split(|sign| !is_in_word(sign)).any(|word| word == text),
+        false => sql.contains(text),
     }
 }
 

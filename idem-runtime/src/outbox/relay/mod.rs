@@ -117,7 +117,7 @@ impl Round {
 impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
     /// A relay over this pool, to this publisher.
     pub fn builder(pool: impl ConnectionPool<C>, publisher: P) -> RelayBuilder<C, P> {
-        RelayBuilder::new(Arc::new(pool), publisher)
+        RelayBuilder::new(pool.shared(), publisher)
     }
 
     /// Works until that is done; then finishes what is being published, gives the rest back, and returns.

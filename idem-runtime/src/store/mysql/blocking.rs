@@ -228,15 +228,6 @@ fn look(claim: &Claim, connection: &mut MysqlConnection) -> QueryResult<Option<R
     Look(claim.id.row).get_result(connection).optional()
 }
 
-/// What is there behind the lock, in one statement.
-fn seen(claim: &Claim, connection: &mut MysqlConnection) -> QueryResult<Seen> {
-    if claim.horizon.is_none() {
-        return look(claim, connection).map(Seen::from);
-    }
-    let seen = LookAndClock(Look(claim.id.row)).get_result(connection);
-    seen.map(|(row, now)| Seen::from((row, now)))
-}
-
 /// The text is a new one each time, and not kept as a prepared statement.
 fn write(connection: &mut MysqlConnection, record: &NewRecord) -> QueryResult<()> {
     sql_query(record_sql(record)).execute(connection).map(drop)

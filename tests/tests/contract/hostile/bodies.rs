@@ -126,8 +126,12 @@ async fn burst(app: &App, name: &'static str, each: usize) {
             let (what, [body, _]) = &bodies[(client + turn) % bodies.len()];
             let key = format!("{name}-{client}-{turn}");
             let answer = send(address, &wire(&key, body)).await.expect("an answer");
-            // On SQLite, eight writers may wait for longer than the busy timeout.
-            assert!(matches!(answer.status, 200 | 503), "{what}: {answer:?}");
+            // On SQLite, eight writers may wait for longer than the busy timeout; and on a busy machine a request may
+            // not have come in time.
+            assert!(
+                matches!(answer.status, 200 | 408 | 503),
+                "{what}: {answer:?}"
+            );
         }
     })
     .await;
