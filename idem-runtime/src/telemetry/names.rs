@@ -69,7 +69,7 @@ metrics! {
     HANDLER_SECONDS "idempotency_handler_seconds" Histogram Seconds ["endpoint"]
     "One run of the handler"
     RECORD_SECONDS "idempotency_record_seconds" Histogram Seconds ["endpoint"]
-    "Writing the record, and COMMIT"
+    "Writing the record, and committing"
     WAIT_SECONDS "idempotency_wait_seconds" Histogram Seconds ["endpoint"]
     "How long a duplicate waited for its first attempt (in_flight = \"wait\")"
     REPLAY_AGE_SECONDS "idempotency_replay_age_seconds" Histogram Seconds ["endpoint"]
@@ -129,7 +129,7 @@ spans! {
     "idempotency.handler"
     "One run of the handler"
     "idempotency.record"
-    "Writing the record, and COMMIT"
+    "Writing the record, and committing"
 }
 
 /// Tells the recorder what each metric means. Call it once, behind the recorder's installation.

@@ -11,7 +11,7 @@ pub(crate) enum Phase {
     Lease,
     /// One run of the handler.
     Handler,
-    /// Writing the record, and COMMIT.
+    /// Writing the record, and committing.
     Record,
 }
 
