@@ -228,7 +228,7 @@ pub(crate) struct SettleKey {
     #[arg(long, value_name = "FILE")]
     pub(crate) body_file: Option<PathBuf>,
     /// How long it is honoured from now on, such as `24h`.
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = retain)]
     pub(crate) retain: std::time::Duration,
     #[command(flatten)]
     pub(crate) target: Target,
@@ -280,4 +280,15 @@ pub(crate) struct OneMessage {
     pub(crate) target: Target,
     #[command(flatten)]
     pub(crate) changing: Changing,
+}
+
+/// As in the attribute: nothing whose length depends on the calendar, and not nothing.
+fn retain(text: &str) -> Result<std::time::Duration, String> {
+    let mut units = text.split(|sign: char| !sign.is_alphabetic());
+    let is_dated = units.any(|unit| ["M", "month", "months", "y", "year", "years"].contains(&unit));
+    match humantime::parse_duration(text) {
+        _ if is_dated => Err("months and years are not always as long: say days".to_owned()),
+        Ok(std::time::Duration::ZERO) => Err("that would be forgotten at once".to_owned()),
+        parsed => parsed.map_err(|error| error.to_string()),
+    }
 }

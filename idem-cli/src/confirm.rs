@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write, stderr, stdin};
 
 use crate::args::Changing;
 use crate::error::Error;
+use crate::output::printable;
 
 /// Goes on only if a person says so, or has said so on the command line.
 pub(crate) fn confirm(changing: &Changing, question: &str) -> Result<(), Error> {
@@ -15,7 +16,7 @@ pub(crate) fn confirm(changing: &Changing, question: &str) -> Result<(), Error> 
             "nothing was done: there is no terminal to ask on; say --yes".to_owned(),
         ));
     }
-    let _ = write!(stderr(), "{question} [y/N] ");
+    let _ = write!(stderr(), "{} [y/N] ", printable(question));
     let mut answer = String::new();
     let read = stdin().read_line(&mut answer);
     match answer.trim() {

@@ -29,7 +29,7 @@ pub(crate) enum Error {
     },
     #[error("this process cannot wait for a database: {0}")]
     Runtime(#[source] io::Error),
-    #[error(".env: {0}")]
+    #[error(".env: {}", without_its_line(.0))]
     Env(#[source] dotenvy::Error),
     #[error("{0}")]
     Generate(#[from] crate::generate::Error),
@@ -41,5 +41,13 @@ impl Error {
             Self::Refused(_) | Self::Generate(_) | Self::File { .. } => ExitCode::FAILURE,
             _ => ExitCode::from(2),
         }
+    }
+}
+
+/// Lines of that file are full of secrets.
+fn without_its_line(error: &dotenvy::Error) -> String {
+    match error {
+        dotenvy::Error::LineParse(_, _) => "there is a line that cannot be read".to_owned(),
+        other => other.to_string(),
     }
 }

@@ -20,8 +20,12 @@ struct Done {
 }
 
 pub(crate) async fn prune<C: Backend>(conn: &mut C, asked: Prune) -> Result<(), Error> {
-    let expired = inspect::count(conn, OperationState::Expired).await?.count;
-    if expired > 0 {
+    let expired = match asked.changing.yes {
+        // Counting them may take longer than deleting some.
+        true => None,
+        false => Some(inspect::count(conn, OperationState::Expired).await?.count),
+    };
+    if let Some(expired @ 1..) = expired {
         confirm(
             &asked.changing,
             &format!("Delete {expired} expired records?"),
@@ -78,10 +82,18 @@ fn interrupted() -> JoinHandle<()> {
 }
 
 /// On standard error, where that is a terminal.
-fn bar(expired: u64) -> ProgressBar {
-    let template = "{bar:40} {human_pos}/{human_len} records, {per_sec}, {eta} left";
+fn bar(expired: Option<u64>) -> ProgressBar {
+    let (bar, template) = match expired {
+        Some(expired) => (
+            ProgressBar::new(expired),
+            "{bar:40} {human_pos}/{human_len} records, {per_sec}, {eta} left",
+        ),
+        None => (
+            ProgressBar::new_spinner(),
+            "{spinner} {human_pos} records, {per_sec}",
+        ),
+    };
     let style = ProgressStyle::with_template(template);
-    let bar = ProgressBar::new(expired);
     match style {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,

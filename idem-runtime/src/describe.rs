@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use crate::described::Described;
 use crate::policy::{
-    BodyForm, IdempotencyPolicy, InFlight, Isolation, KeyRule, Resume, Store, Unresolved, policies,
+    BodyForm, ExpiredKeys, IdempotencyPolicy, InFlight, Isolation, KeyRule, Resume, Store,
+    Unresolved, policies,
 };
 
 /// What every protected endpoint of this program declares, sorted by handler.
@@ -27,6 +28,7 @@ use crate::policy::{
 /// | `store` | `"final"`, `"success"` or `"all"` |
 /// | `in_flight` | `"reject"`, `"wait"` or `"accept"` |
 /// | `wait_ms` | for `"wait"`: how long |
+/// | `expired_keys` | `"run"` or `"refuse"` |
 /// | `fingerprint` | `"json"` or `"raw"` |
 /// | `body_limit` | the largest request body, in bytes |
 /// | `unresolved` | lease mode: `"hold"` or `"rerun"` |
@@ -78,6 +80,7 @@ pub(crate) struct Terms {
     in_flight: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     wait_ms: Option<u128>,
+    expired_keys: &'static str,
     fingerprint: &'static str,
     body_limit: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -150,6 +153,10 @@ impl Terms {
             },
             in_flight,
             wait_ms: wait.map(|time| time.as_millis()),
+            expired_keys: match policy.expired_keys {
+                ExpiredKeys::Run => "run",
+                ExpiredKeys::Refuse => "refuse",
+            },
             fingerprint: match policy.fingerprint {
                 BodyForm::Json => "json",
                 BodyForm::Raw => "raw",

@@ -49,10 +49,12 @@ impl Catalog for AsyncPgConnection {
         Ok(Some(found.yes))
     }
 
+    /// The statistics count nothing after a restart that recovered, and nothing yet of what has just been written.
     async fn size(&mut self, table: &str) -> QueryResult<Size> {
         let query = "SELECT pg_table_size(relid) AS table_bytes, pg_indexes_size(relid) AS index_bytes, \
-             n_live_tup AS rows, n_dead_tup AS dead_rows, NULL::bigint AS free_bytes \
-             FROM pg_stat_user_tables WHERE relid = to_regclass($1)";
+             CASE WHEN n_live_tup > 0 OR reltuples >= 0 THEN greatest(n_live_tup, reltuples::bigint) END AS rows, \
+             n_dead_tup AS dead_rows, NULL::bigint AS free_bytes \
+             FROM pg_stat_user_tables JOIN pg_class ON oid = relid WHERE relid = to_regclass($1)";
         sql_query(query)
             .bind::<Text, _>(table)
             .get_result(self)

@@ -90,6 +90,6 @@ mod tests {
             assert_eq!(inbox[0].indexes, ["idempotency_inbox_received_at"]);
         }
         let turns = &tables(Migrations::of(Backend::Mysql).outbox)[1];
-        assert_eq!(turns.columns, ["turn"]);
+        assert_eq!(turns.columns, ["turn", "taken"]);
     }
 }

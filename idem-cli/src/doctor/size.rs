@@ -67,7 +67,8 @@ fn bloat(size: &Size, backend: Backend) -> Option<&'static str> {
         .index_bytes
         .filter(|_| backend == Backend::Postgres)
         .unwrap_or_default();
-    if indexes > 4 * MIB && indexes > live.saturating_mul(INDEX_BYTES) {
+    let is_known = size.rows.is_some();
+    if is_known && indexes > 4 * MIB && indexes > live.saturating_mul(INDEX_BYTES) {
         return Some(
             "The indexes are far larger than their rows need: REINDEX TABLE CONCURRENTLY makes them small.",
         );

@@ -218,6 +218,10 @@ async fn somebody_should_look_at_what_is_unresolved(place: &Place) {
             .await;
         assert_finding(place, "unresolved", verdict);
     }
+    // From then on it waits for its client, who may never come.
+    let release = ["keys", "release", "account:alice", "k", "--yes"];
+    place.idem(&release).done();
+    assert_finding(place, "unresolved", "ok");
 }
 
 async fn a_row_is_stuck(place: &Place) {

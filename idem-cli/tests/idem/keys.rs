@@ -234,6 +234,13 @@ async fn only_what_is_unresolved_gets_a_verdict(place: &Place) {
         "keys", "settle", SCOPE, "k", "--status", "200", "--retain", "1h", "--yes",
     ];
     place.idem(&settle).refused("it is recorded");
+    for (retain, because) in [("0s", "forgotten at once"), ("1M", "say days")] {
+        let mut settle = settle;
+        settle[7] = retain;
+        let said = place.idem(&settle);
+        assert_eq!(said.code, 2, "{}", said.err);
+        assert!(said.err.contains(because), "{}", said.err);
+    }
     place
         .idem(&["keys", "release", SCOPE, "other", "--yes"])
         .refused("there is no operation");

@@ -121,5 +121,11 @@ async fn the_environment_names_the_database() {
         Said::of(doctor.env("DATABASE_URL", "").output().unwrap()).code,
         2
     );
+    let broken = "OTHER=secret with \"room\n";
+    fs::write(place.path().join(".env"), broken).unwrap();
+    let said = Said::of(command(place.path(), &["doctor"]).output().unwrap());
+    assert_eq!(said.code, 2, "{}", said.err);
+    assert!(said.err.contains("cannot be read"), "{}", said.err);
+    assert!(!said.err.contains("secret"), "{}", said.err);
     place.discard().await;
 }

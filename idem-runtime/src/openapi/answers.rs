@@ -4,7 +4,7 @@
 
 use crate::key::KeyError;
 use crate::openapi::Contract;
-use crate::policy::{IdempotencyPolicy, InFlight, KeyRule, Scope, Unresolved};
+use crate::policy::{ExpiredKeys, IdempotencyPolicy, InFlight, KeyRule, Scope, Unresolved};
 use crate::problem::Problem;
 
 pub(crate) fn answers(contract: &Contract, policy: &IdempotencyPolicy) -> Vec<Problem> {
@@ -28,6 +28,9 @@ pub(crate) fn answers(contract: &Contract, policy: &IdempotencyPolicy) -> Vec<Pr
             Unresolved::Hold => Problem::unresolved(),
             Unresolved::Rerun => Problem::stranded(),
         });
+    }
+    if policy.expired_keys == ExpiredKeys::Refuse {
+        answers.push(Problem::key_expired());
     }
     answers.extend([
         Problem::request_too_large(policy.body_limit),

@@ -3,7 +3,7 @@
 use crate::describe::length;
 use crate::key::MAX_LENGTH;
 use crate::openapi::Contract;
-use crate::policy::{IdempotencyPolicy, InFlight, KeyRule, Scope, Store, Unresolved};
+use crate::policy::{ExpiredKeys, IdempotencyPolicy, InFlight, KeyRule, Scope, Store, Unresolved};
 
 /// For the description of an operation.
 pub(crate) fn of_operation(contract: &Contract, policy: &IdempotencyPolicy) -> String {
@@ -20,12 +20,18 @@ pub(crate) fn of_operation(contract: &Contract, policy: &IdempotencyPolicy) -> S
         in_flight(policy.in_flight),
         "A key that was used for another request is refused with 422.".to_owned(),
     ];
+    if policy.expired_keys == ExpiredKeys::Refuse {
+        let old =
+            "A key that is a UUIDv7, has no record, and is older than that is refused with 410.";
+        sentences.push(old.to_owned());
+    }
     if policy.key == KeyRule::Optional {
         sentences.push("A request without a key is run each time that it is sent.".to_owned());
     }
     let otherwise = match policy.lease {
         None => {
-            "After a response that is not recorded nothing has been done, and the key is unused."
+            "After a response of the operation itself that is not recorded nothing has been done, and the key is unused. After \
+             409 and 503 it may have been done: the same request with the same key finds out."
         }
         Some(lease) => unresolved(lease.unresolved),
     };

@@ -131,7 +131,7 @@ pub(crate) async fn operations<C: Leases>(
     C::operations(connection, OperationsQuery(Statement(pieces))).await
 }
 
-/// How many rows are in this state, and for how many milliseconds the oldest has been.
+/// How many rows are in this state and not released, and for how many milliseconds the oldest has been.
 pub(crate) async fn count<C: Queue>(
     connection: &mut C,
     state: State,
@@ -141,7 +141,12 @@ pub(crate) async fn count<C: Queue>(
         State::Expired => "min(expires_at)",
         State::Running | State::Unresolved | State::Stuck => "min(lease_expires_at)",
     };
-    let rows = statement![" FROM idempotency_keys WHERE ", is(state)];
+    let open = match state {
+        // Somebody has said that it was not done: it waits for its client, and for nobody else.
+        State::Unresolved => " AND coalesce(unresolved, '') <> 'released'",
+        _ => "",
+    };
+    let rows = statement![" FROM idempotency_keys WHERE ", is(state), open];
     amount(connection, since, rows).await
 }
 

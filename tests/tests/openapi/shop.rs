@@ -30,7 +30,8 @@ pub(crate) async fn create_order(body: String, conn: &mut AsyncPgConnection) -> 
     key = "optional",
     store = "all",
     in_flight = "wait 2s",
-    retain = "1h 30m"
+    retain = "1h 30m",
+    expired_keys = "refuse"
 )]
 #[utoipa::path(responses((status = "5XX", description = "Broken.")))]
 #[put("/hooks/{id}")]

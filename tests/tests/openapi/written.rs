@@ -59,6 +59,7 @@ fn the_defaults() {
             "retain_ms": 259_200_000,
             "store": "final",
             "in_flight": "reject",
+            "expired_keys": "run",
             "fingerprint": "json",
             "body_limit": 65_536,
         })
@@ -70,7 +71,8 @@ fn the_defaults() {
          `Idempotency-Key` gets that response again, with `Idempotent-Replayed: true`, and is not run again. A key is unique \
          per account. Recorded are responses with a status of 2xx, 3xx and 4xx, except 401, 403, 408, 425 and 429. While the \
          first request is running, another one gets 409 at once. A key that was used for another request is refused with 422. \
-         After a response that is not recorded nothing has been done, and the key is unused."
+         After a response of the operation itself that is not recorded nothing has been done, and the key is unused. After 409 \
+         and 503 it may have been done: the same request with the same key finds out."
     );
     let [key] = &order["parameters"].as_array().unwrap()[..] else {
         panic!("{}", order["parameters"]);
@@ -222,6 +224,7 @@ fn another_policy_is_told_as_it_is() {
         "Every response of the operation is recorded.",
         "waits up to 2 seconds for its response, and then gets 409",
         "A request without a key is run each time",
+        "older than that is refused with 410",
     ] {
         assert!(text.contains(words), "no {words:?} in {text}");
     }
@@ -229,6 +232,7 @@ fn another_policy_is_told_as_it_is() {
     let key = parameters.iter().find(|key| key["in"] == "header").unwrap();
     assert_eq!(key["required"], false);
     assert_eq!(codes(hook, "400"), ["idempotency-key-invalid"]);
+    assert_eq!(codes(hook, "410"), ["idempotency-key-expired"]);
     assert!(!statuses(hook).contains(&"401"), "{:?}", statuses(hook));
 }
 
