@@ -55,16 +55,17 @@ fn begin_sql(isolation: Option<Isolation>) -> String {
     }
 }
 
-/// Proves that the open transaction is the one that `begin` opened, and that the next answer will be that of the next
-/// question: a handler that has dropped a query in the middle of it leaves its answer behind, and the driver takes
-/// that for the next one, so that a savepoint that is gone would not be noticed.
+/// Proves that the next answer will be that of the next question, and that the open transaction is the one that `begin`
+/// opened: a handler that has dropped a query in the middle of it leaves its answer behind, and the driver takes
+/// that for the next one, so that a savepoint that is gone would not be noticed. The savepoint comes last, so that nothing
+/// is prepared or closed between it and the end.
 pub(crate) async fn prove(connection: &mut AsyncMysqlConnection) -> QueryResult<()> {
     only_ours(status(connection))?;
     let proven = async {
-        connection.batch_execute(PROVE).await?;
         let word = Word::anew();
         let answer = InStep(word.clone()).get_result::<String>(connection);
-        word.judge(&answer.await?)
+        word.judge(&answer.await?)?;
+        connection.batch_execute(PROVE).await
     };
     answered(COMMITTING, proven).await
 }
