@@ -8,7 +8,7 @@ use crate::args::{ListMessages, OneMessage};
 use crate::audit::{Audit, Change};
 use crate::confirm::confirm;
 use crate::error::Error;
-use crate::output::{length, milliseconds, print, table};
+use crate::output::{length, milliseconds, print, print_done, table};
 
 #[derive(Serialize)]
 struct Page<'a> {
@@ -31,12 +31,6 @@ struct Shown<'a> {
     attempts: u32,
     last_error: Option<&'a str>,
     dead_ms_ago: u64,
-}
-
-#[derive(Serialize)]
-struct Done<'a> {
-    id: &'a str,
-    outcome: &'static str,
 }
 
 impl<'a> Shown<'a> {
@@ -144,8 +138,6 @@ async fn change<C: Backend>(
             "nothing was done: there is no dead message with this id".to_owned(),
         ));
     }
-    print(asked.target.json, &Done { id: &id, outcome }, || {
-        format!("{outcome}  {id}")
-    });
+    print_done(asked.target.json, &id, outcome);
     Ok(())
 }

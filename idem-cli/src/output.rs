@@ -15,6 +15,17 @@ pub(crate) fn print(json: bool, document: &impl Serialize, text: impl FnOnce() -
     let _ = writeln!(stdout(), "{}", text.trim_end());
 }
 
+/// What became of one row.
+#[derive(Serialize)]
+struct Done<'a> {
+    id: &'a str,
+    outcome: &'a str,
+}
+
+pub(crate) fn print_done(json: bool, id: &str, outcome: &str) {
+    print(json, &Done { id, outcome }, || format!("{outcome}  {id}"));
+}
+
 pub(crate) fn table(headers: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(headers);

@@ -12,20 +12,13 @@ use idem_runtime::{
     Backend, RecordedResponse, UnresolvedOperation, Verdict, settle as settle_as,
     unresolved_operation,
 };
-use serde::Serialize;
 
 use crate::args::{Changing, Name, ReleaseKey, SettleKey};
 use crate::audit::{Audit, Change};
 use crate::confirm::confirm;
 use crate::error::Error;
 use crate::keys;
-use crate::output::{length, print};
-
-#[derive(Serialize)]
-struct Done<'a> {
-    id: &'a str,
-    outcome: &'static str,
-}
+use crate::output::{length, print_done};
 
 /// A verdict, and how it is spoken of.
 struct Words {
@@ -149,9 +142,7 @@ async fn give<C: Backend>(
             "nothing was done: somebody has worked on the operation, or settled it, meanwhile";
         return Err(Error::Refused(refusal.to_owned()));
     }
-    print(json, &Done { id: &id, outcome }, || {
-        format!("{outcome}  {id}")
-    });
+    print_done(json, &id, outcome);
     Ok(())
 }
 

@@ -215,19 +215,12 @@ where
                 ours.discard();
                 return Err(problem.into());
             }
-            Attempt::Again => {
+            Attempt::Overtaken if retries == 0 => {
+                return overtaken(operation, keyed, ours.give_back(), &mut patience).await;
+            }
+            Attempt::Again | Attempt::Overtaken => {
                 retries = operation.one_less(retries)?;
                 held = Some(ours.give_back());
-                operation.let_others_end(retries).await;
-                continue;
-            }
-            Attempt::Overtaken => {
-                let first = ours.give_back();
-                match retries.checked_sub(1) {
-                    Some(left) => retries = left,
-                    None => return overtaken(operation, keyed, first, &mut patience).await,
-                }
-                held = Some(first);
                 operation.let_others_end(retries).await;
                 continue;
             }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::Outcome;
 use crate::license::permits;
-use crate::process::{cargo, run, workspace};
+use crate::process::{cargo, metadata, run, workspace};
 
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
@@ -44,14 +44,7 @@ pub(crate) fn is_installed(name: &str) -> bool {
 fn by_ourselves() -> Outcome {
     let config = fs::read_to_string(workspace().join("deny.toml"))?;
     let allowed = allowed(&config);
-    let output = cargo(["metadata", "--format-version=1", "--all-features"])
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()?;
-    if !output.status.success() {
-        return Err(format!("`cargo metadata`: {}", output.status).into());
-    }
-    let metadata: Value = serde_json::from_slice(&output.stdout)?;
+    let metadata = metadata(&["--all-features"])?;
     let packages = metadata["packages"]
         .as_array()
         .map_or(&[][..], Vec::as_slice);

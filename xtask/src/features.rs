@@ -1,16 +1,16 @@
 //! Which features are built: all of them, but for those whose library is not here and cannot be had.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::LazyLock;
 
 use serde_json::Value;
 
 use crate::Outcome;
 use crate::binaries::offer_mysql_client;
-use crate::process::{build, cargo};
+use crate::process::{build, cargo, metadata};
 
 /// The one that wants a library of the system's.
-const MYSQL_BLOCKING: &str = "mysql-blocking";
+pub(crate) const MYSQL_BLOCKING: &str = "mysql-blocking";
 
 static IS_COMPLETE: LazyLock<bool> = LazyLock::new(|| {
     let is_there = offer_mysql_client();
@@ -34,18 +34,8 @@ pub(crate) fn flags(packages: Option<&[&str]>) -> Outcome<Vec<String>> {
     if *IS_COMPLETE {
         return Ok(vec!["--all-features".to_owned()]);
     }
-    let output = cargo(["metadata", "--format-version=1", "--no-deps"])
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()?;
-    if !output.status.success() {
-        return Err(format!("`cargo metadata`: {}", output.status).into());
-    }
-    let metadata: Value = serde_json::from_slice(&output.stdout)?;
-    Ok(vec![
-        "--features".to_owned(),
-        all_but_one(&metadata, packages).join(","),
-    ])
+    let features = all_but_one(&metadata(&["--no-deps"])?, packages);
+    Ok(vec!["--features".to_owned(), features.join(",")])
 }
 
 /// Builds the test application with all that it can have here.

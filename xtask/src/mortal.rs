@@ -6,14 +6,13 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Child;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::Outcome;
 use crate::binaries::{MariaPrograms, find_or_install_mariadb};
 use crate::mariadb::{initialize, option};
 use crate::place::Place;
-use crate::service::{insist, quiet_port};
+use crate::service::{insist, quiet_port, wait};
 use crate::supervisor::{Life, supervise};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -78,26 +77,14 @@ impl MortalMariaDb {
             supervisor: supervise(&place, &data, life, program, &arguments)?,
             place,
         };
-        server.wait()?;
+        let Self {
+            place, supervisor, ..
+        } = &mut server;
+        wait("MariaDB", SIGN, place, supervisor, PATIENCE)?;
         // From now on an end is one that somebody wanted.
         fs::write(data.with_extension("ready"), "")?;
         println!("xtask: MariaDB for torture on 127.0.0.1:{port}");
         Ok(server)
-    }
-
-    /// Returns when it has said that it is ready.
-    fn wait(&mut self) -> Outcome {
-        let start = Instant::now();
-        loop {
-            let log = fs::read_to_string(self.place.log()).unwrap_or_default();
-            if log.contains(SIGN) {
-                return Ok(());
-            }
-            if self.supervisor.try_wait()?.is_some() || start.elapsed() > PATIENCE {
-                return Err(format!("MariaDB did not start:\n{log}").into());
-            }
-            thread::sleep(Duration::from_millis(50));
-        }
     }
 
     /// Where it listens, without a database.

@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use serde_json::Value;
+
 use crate::Outcome;
 
 /// The cargo that runs us, from the workspace root.
@@ -23,6 +25,19 @@ where
 /// Builds one program of ours. One at a time: together, each would be built with what only the other one needs.
 pub(crate) fn build(package: &str, program: &str) -> Command {
     cargo(["build", "--package", package, "--bin", program])
+}
+
+/// What `cargo metadata` says with these arguments.
+pub(crate) fn metadata(arguments: &[&str]) -> Outcome<Value> {
+    let output = cargo(["metadata", "--format-version=1"])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()?;
+    if !output.status.success() {
+        return Err(format!("`cargo metadata`: {}", output.status).into());
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
 }
 
 pub(crate) fn workspace() -> PathBuf {

@@ -57,32 +57,13 @@ impl Service {
         let nothing = self.place.directory.join("nothing");
         let life = Life::Once("KILL");
         let child = supervise(&self.place, &nothing, life, &self.program, &self.arguments)?;
-        self.supervisor = Some(child);
-        self.wait()
+        let child = self.supervisor.insert(child);
+        wait(self.name, self.sign, &self.place, child, PATIENCE)
     }
 
     /// From its next start on it is not told this.
     pub(crate) fn without(&mut self, argument: &str) {
         self.arguments.retain(|told| told != argument);
-    }
-
-    /// Returns when it has said that it is ready.
-    fn wait(&mut self) -> Outcome {
-        let start = Instant::now();
-        loop {
-            let log = fs::read_to_string(self.place.log()).unwrap_or_default();
-            if log.contains(self.sign) {
-                return Ok(());
-            }
-            let has_ended = match &mut self.supervisor {
-                Some(child) => child.try_wait()?.is_some(),
-                None => true,
-            };
-            if has_ended || start.elapsed() > PATIENCE {
-                return Err(format!("{} did not start:\n{log}", self.name).into());
-            }
-            thread::sleep(Duration::from_millis(50));
-        }
     }
 
     /// SIGKILL. Returns when it is gone.
@@ -99,6 +80,27 @@ impl Drop for Service {
     fn drop(&mut self) {
         let _ = self.kill();
         self.place.leave();
+    }
+}
+
+/// Returns when a server has said this in its log.
+pub(crate) fn wait(
+    name: &str,
+    sign: &str,
+    place: &Place,
+    supervisor: &mut Child,
+    patience: Duration,
+) -> Outcome {
+    let start = Instant::now();
+    loop {
+        let log = fs::read_to_string(place.log()).unwrap_or_default();
+        if log.contains(sign) {
+            return Ok(());
+        }
+        if supervisor.try_wait()?.is_some() || start.elapsed() > patience {
+            return Err(format!("{name} did not start:\n{log}").into());
+        }
+        thread::sleep(Duration::from_millis(50));
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
             let maria = MortalMariaDb::start(faketime.as_deref())?;
             driver.env(MYSQL, maria.url());
             driver.env(MYSQL_PID, maria.pid_file());
-            if features::can_be_built("mysql-blocking") {
+            if features::can_be_built(features::MYSQL_BLOCKING) {
                 driver.env(MYSQL_BLOCKING, "1");
             }
             driver.envs(maria.clock().map(|clock| (MYSQL_CLOCK, clock)));

@@ -2,6 +2,29 @@
 //!
 //! No verdicts.
 
+/// The lists of names: the questions differ, how they are asked does not.
+macro_rules! lists {
+    (columns: $columns:literal, indexes: $indexes:literal, versions: $versions:literal) => {
+        async fn columns(&mut self, table: &str) -> diesel::QueryResult<Vec<String>> {
+            let query = diesel::sql_query($columns).bind::<diesel::sql_types::Text, _>(table);
+            query.load(self).await.map($crate::catalog::names)
+        }
+
+        async fn indexes(&mut self, table: &str) -> diesel::QueryResult<Vec<String>> {
+            let query = diesel::sql_query($indexes).bind::<diesel::sql_types::Text, _>(table);
+            query.load(self).await.map($crate::catalog::names)
+        }
+
+        async fn versions(&mut self) -> diesel::QueryResult<Vec<String>> {
+            if self.columns("__diesel_schema_migrations").await?.is_empty() {
+                return Ok(Vec::new());
+            }
+            let query = diesel::sql_query($versions);
+            query.load(self).await.map($crate::catalog::names)
+        }
+    };
+}
+
 mod mysql;
 mod postgres;
 mod sqlite;

@@ -4,38 +4,18 @@ use diesel::sql_types::Text;
 use diesel::{QueryResult, sql_query};
 use diesel_async::{AsyncMysqlConnection, RunQueryDsl};
 
-use super::{Catalog, Name, Size, Yes, names};
+use super::{Catalog, Size, Yes};
 use crate::args::Backend;
 
 impl Catalog for AsyncMysqlConnection {
     const BACKEND: Backend = Backend::Mysql;
 
-    async fn columns(&mut self, table: &str) -> QueryResult<Vec<String>> {
-        let query = "SELECT CAST(column_name AS char) AS name FROM information_schema.columns \
-             WHERE table_schema = database() AND table_name = ?";
-        sql_query(query)
-            .bind::<Text, _>(table)
-            .load(self)
-            .await
-            .map(names)
-    }
-
-    async fn indexes(&mut self, table: &str) -> QueryResult<Vec<String>> {
-        let query = "SELECT DISTINCT CAST(index_name AS char) AS name FROM information_schema.statistics \
-             WHERE table_schema = database() AND table_name = ?";
-        sql_query(query)
-            .bind::<Text, _>(table)
-            .load(self)
-            .await
-            .map(names)
-    }
-
-    async fn versions(&mut self) -> QueryResult<Vec<String>> {
-        if self.columns("__diesel_schema_migrations").await?.is_empty() {
-            return Ok(Vec::new());
-        }
-        let query = "SELECT CAST(version AS char) AS name FROM __diesel_schema_migrations";
-        sql_query(query).load::<Name>(self).await.map(names)
+    lists! {
+        columns: "SELECT CAST(column_name AS char) AS name FROM information_schema.columns \
+                  WHERE table_schema = database() AND table_name = ?",
+        indexes: "SELECT DISTINCT CAST(index_name AS char) AS name FROM information_schema.statistics \
+                  WHERE table_schema = database() AND table_name = ?",
+        versions: "SELECT CAST(version AS char) AS name FROM __diesel_schema_migrations"
     }
 
     async fn is_durable(&mut self, table: &str) -> QueryResult<Option<bool>> {

@@ -4,40 +4,20 @@ use diesel::sql_types::Text;
 use diesel::{QueryResult, sql_query};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 
-use super::{Catalog, Name, Size, Yes, names};
+use super::{Catalog, Size, Yes};
 use crate::args::Backend;
 
 impl Catalog for AsyncPgConnection {
     const BACKEND: Backend = Backend::Postgres;
 
-    async fn columns(&mut self, table: &str) -> QueryResult<Vec<String>> {
-        let query = "SELECT attname::text AS name FROM pg_attribute \
-             WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped";
-        sql_query(query)
-            .bind::<Text, _>(table)
-            .load(self)
-            .await
-            .map(names)
-    }
-
-    /// One that CREATE INDEX CONCURRENTLY has left unfinished is there, and of no use.
-    async fn indexes(&mut self, table: &str) -> QueryResult<Vec<String>> {
-        let query = "SELECT relname::text AS name FROM pg_index \
-             JOIN pg_class ON pg_class.oid = indexrelid \
-             WHERE indrelid = to_regclass($1) AND indisvalid";
-        sql_query(query)
-            .bind::<Text, _>(table)
-            .load(self)
-            .await
-            .map(names)
-    }
-
-    async fn versions(&mut self) -> QueryResult<Vec<String>> {
-        if self.columns("__diesel_schema_migrations").await?.is_empty() {
-            return Ok(Vec::new());
-        }
-        let query = "SELECT version::text AS name FROM __diesel_schema_migrations";
-        sql_query(query).load::<Name>(self).await.map(names)
+    lists! {
+        columns: "SELECT attname::text AS name FROM pg_attribute \
+                  WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped",
+        // One that CREATE INDEX CONCURRENTLY has left unfinished is there, and of no use.
+        indexes: "SELECT relname::text AS name FROM pg_index \
+                  JOIN pg_class ON pg_class.oid = indexrelid \
+                  WHERE indrelid = to_regclass($1) AND indisvalid",
+        versions: "SELECT version::text AS name FROM __diesel_schema_migrations"
     }
 
     async fn is_durable(&mut self, table: &str) -> QueryResult<Option<bool>> {

@@ -1,40 +1,19 @@
 //! The catalogs of SQLite.
 
-use diesel::sql_types::Text;
 use diesel::{QueryResult, SqliteConnection, sql_query};
 use diesel_async::RunQueryDsl;
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 
-use super::{Catalog, Name, Size, names};
+use super::{Catalog, Size};
 use crate::args::Backend;
 
 impl Catalog for SyncConnectionWrapper<SqliteConnection> {
     const BACKEND: Backend = Backend::Sqlite;
 
-    async fn columns(&mut self, table: &str) -> QueryResult<Vec<String>> {
-        let query = "SELECT name FROM pragma_table_info(?)";
-        sql_query(query)
-            .bind::<Text, _>(table)
-            .load(self)
-            .await
-            .map(names)
-    }
-
-    async fn indexes(&mut self, table: &str) -> QueryResult<Vec<String>> {
-        let query = "SELECT name FROM pragma_index_list(?)";
-        sql_query(query)
-            .bind::<Text, _>(table)
-            .load(self)
-            .await
-            .map(names)
-    }
-
-    async fn versions(&mut self) -> QueryResult<Vec<String>> {
-        if self.columns("__diesel_schema_migrations").await?.is_empty() {
-            return Ok(Vec::new());
-        }
-        let query = "SELECT version AS name FROM __diesel_schema_migrations";
-        sql_query(query).load::<Name>(self).await.map(names)
+    lists! {
+        columns: "SELECT name FROM pragma_table_info(?)",
+        indexes: "SELECT name FROM pragma_index_list(?)",
+        versions: "SELECT version AS name FROM __diesel_schema_migrations"
     }
 
     async fn is_durable(&mut self, _: &str) -> QueryResult<Option<bool>> {

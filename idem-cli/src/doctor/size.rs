@@ -67,8 +67,8 @@ fn bloat(size: &Size, backend: Backend) -> Option<&'static str> {
         .index_bytes
         .filter(|_| backend == Backend::Postgres)
         .unwrap_or_default();
-    let is_known = size.rows.is_some();
-    if is_known && indexes > 4 * MIB && indexes > live.saturating_mul(INDEX_BYTES) {
+    let needed = size.rows.map(|rows| rows.saturating_mul(INDEX_BYTES));
+    if indexes > 4 * MIB && needed.is_some_and(|needed| indexes > needed) {
         return Some(
             "The indexes are far larger than their rows need: REINDEX TABLE CONCURRENTLY makes them small.",
         );

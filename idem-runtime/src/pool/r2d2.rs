@@ -1,7 +1,6 @@
 //! The `r2d2` pool of diesel, whose connections block, and the queue in front of it: as many at a time as it has
 //! connections, since waiting in it costs a thread.
 
-use std::future::ready;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,10 +29,11 @@ where
     /// One of the pool, since nobody else knows where its connections lead: a pool for lease mode has at least
     /// two. The only one is not given away, because the record has to be written on it.
     fn dedicate(&self) -> BoxFuture<'_, Result<Blocking<C>, LendError>> {
-        match spares_one(self) {
-            Ok(()) => take(self, None).boxed(),
-            Err(only) => ready(Err(only)).boxed(),
+        async move {
+            spares_one(self)?;
+            take(self, None).await
         }
+        .boxed()
     }
 
     fn shared(self) -> Arc<dyn ConnectionPool<Blocking<C>>> {
@@ -72,10 +72,11 @@ where
 
     /// For as long as it is dedicated, its place is taken as well.
     fn dedicate(&self) -> BoxFuture<'_, Result<Blocking<C>, LendError>> {
-        match spares_one(&self.pool) {
-            Ok(()) => self.take().boxed(),
-            Err(only) => ready(Err(only)).boxed(),
+        async move {
+            spares_one(&self.pool)?;
+            self.take().await
         }
+        .boxed()
     }
 }
 

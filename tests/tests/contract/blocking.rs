@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::select_all;
 use idem_tests::{
-    Backend, Stage, all_at_once, blocking, blocking_on_postgres, on_postgres, on_sqlite, send,
+    App, Backend, Stage, all_at_once, blocking, blocking_on_postgres, on_postgres, on_sqlite, send,
     until,
 };
 use serde_json::json;
@@ -142,18 +142,30 @@ async fn one_thread_is_enough(stage: &Stage) {
     assert_eq!(stage.database.effects("crowd").await, 10);
 }
 
-/// As many threads wait for a connection as there are connections, and no more.
-async fn waiting_requests_leave_the_threads_to_others(stage: &Stage) {
-    const WAITING: usize = 10;
-    let app = stage
+/// One connection, two threads, and so many operations at once.
+async fn crowded(stage: &Stage, operations: usize) -> App {
+    stage
         .app()
         .pool(1)
         .workers(1)
         .argument("--blocking-threads=2")
         .argument("--pool-timeout-ms=60000")
-        .argument("--max-operations=6")
+        .argument(&format!("--max-operations={operations}"))
         .start()
-        .await;
+        .await
+}
+
+/// On a thread of the same runtime, while they wait.
+async fn assert_others_get_on(app: &App) {
+    let other = idem_tests::Request::get("/on-a-thread");
+    let other = timeout(Duration::from_secs(20), app.send(&other)).await;
+    assert_eq!(other.expect("an answer while others wait").status, 200);
+}
+
+/// As many threads wait for a connection as there are connections, and no more.
+async fn waiting_requests_leave_the_threads_to_others(stage: &Stage) {
+    const WAITING: usize = 10;
+    let app = crowded(stage, 6).await;
     let gate = ask("/account/script", "k", &gated("gate"));
     let first = app.send_in_background(&gate);
     app.reached("gate", 1).await;
@@ -177,10 +189,7 @@ async fn waiting_requests_leave_the_threads_to_others(stage: &Stage) {
         (app.send(&gate).await.status == 503).then_some(())
     })
     .await;
-    // On a thread of the same runtime, while they wait.
-    let other = idem_tests::Request::get("/on-a-thread");
-    let other = timeout(Duration::from_secs(20), app.send(&other)).await;
-    assert_eq!(other.expect("an answer while others wait").status, 200);
+    assert_others_get_on(&app).await;
     app.open_gate("gate").await;
     assert_eq!(first.await.unwrap().status, 201);
     for answer in waiting {
@@ -191,15 +200,7 @@ async fn waiting_requests_leave_the_threads_to_others(stage: &Stage) {
 /// Nobody waits on a thread for the connection of a handler that is not waited for any more.
 async fn a_late_handler_keeps_its_place(stage: &Stage) {
     const PLACES: usize = 5;
-    let app = stage
-        .app()
-        .pool(1)
-        .workers(1)
-        .argument("--blocking-threads=2")
-        .argument("--pool-timeout-ms=60000")
-        .argument(&format!("--max-operations={PLACES}"))
-        .start()
-        .await;
+    let app = crowded(stage, PLACES).await;
     let late = ask("/brief/script", "late", &gated("gate"));
     assert_eq!(app.send(&late).await.status, 504);
     let more: Vec<_> = (0..=PLACES)
@@ -208,9 +209,7 @@ async fn a_late_handler_keeps_its_place(stage: &Stage) {
         .collect();
     let (one_too_many, _, waiting) = select_all(more).await;
     assert_eq!(one_too_many.unwrap().status, 503);
-    let other = idem_tests::Request::get("/on-a-thread");
-    let other = timeout(Duration::from_secs(20), app.send(&other)).await;
-    assert_eq!(other.expect("an answer while others wait").status, 200);
+    assert_others_get_on(&app).await;
     app.open_gate("gate").await;
     for answer in waiting {
         assert_eq!(answer.await.unwrap().status, 201);

@@ -3,6 +3,7 @@
 
 mod mysql;
 mod postgres;
+mod server;
 mod sqlite;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use diesel::prelude::QueryableByName;
+use diesel::sql_types::{Nullable, Text};
 use futures_util::future::BoxFuture;
 use tokio::process::Command;
 
@@ -23,6 +26,21 @@ use crate::proxy::Proxy;
 
 /// One row of a query, as text.
 pub(crate) type Row = Vec<Option<String>>;
+
+/// The same as diesel reads it.
+#[derive(QueryableByName)]
+struct Two {
+    #[diesel(sql_type = Nullable<Text>)]
+    a: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    b: Option<String>,
+}
+
+impl From<Two> for Row {
+    fn from(row: Two) -> Self {
+        vec![row.a, row.b]
+    }
+}
 
 pub(crate) trait Backend: Send + Sync {
     fn name(&self) -> &'static str;

@@ -1,19 +1,18 @@
 //! A database of a MariaDB server of our own, which is started again by itself whenever it ends.
 
-use std::net::SocketAddr;
+use std::future::ready;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use std::{env, fs, process};
 
-use diesel::prelude::*;
-use diesel::sql_types::{Nullable, Text};
 use diesel_async::{AsyncConnection, AsyncMysqlConnection, RunQueryDsl, SimpleAsyncConnection};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
-use super::{Backend, End, Row, signal};
+use super::server::{self, PATIENCE, PAUSE};
+use super::{Backend, End, Row, Two, signal};
 use crate::Outcome;
 use crate::host::{self, HostClock};
 use crate::operator::{self, Settled};
@@ -26,10 +25,6 @@ const SERVER: &str = "IDEM_TEST_MYSQL_URL";
 const PID: &str = "IDEM_TORTURE_MYSQL_PID";
 /// One that its clock is told by, where it can be.
 const CLOCK: &str = "IDEM_TORTURE_MYSQL_CLOCK";
-
-const PATIENCE: Duration = Duration::from_secs(60);
-const QUERY_PATIENCE: Duration = Duration::from_secs(20);
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// In the SQL of the others: `"key"` is a name, and `||` puts texts together. Nobody waits for us for long, nor we for
 /// them.
@@ -46,19 +41,9 @@ pub(super) struct Mysql {
     clock: Option<HostClock>,
 }
 
-#[derive(QueryableByName)]
-struct Two {
-    #[diesel(sql_type = Nullable<Text>)]
-    a: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    b: Option<String>,
-}
-
 impl Mysql {
     pub(super) async fn fresh() -> Outcome<Self> {
-        let server = env::var(SERVER).ok().filter(|url| !url.is_empty());
-        let server =
-            server.ok_or_else(|| format!("{SERVER} is not set: `cargo xtask torture` sets it"))?;
+        let server = server::named(SERVER)?;
         let name = format!("idem_torture_{}", process::id());
         let clock = match env::var_os(CLOCK) {
             Some(file) => HostClock::new(file.into())?,
@@ -80,11 +65,6 @@ impl Mysql {
 
     async fn at_server(&self, sql: &str) -> Outcome {
         Ok(connect(&self.server).await?.batch_execute(sql).await?)
-    }
-
-    fn address(&self) -> Outcome<SocketAddr> {
-        let authority = self.server.rsplit(['@', '/']).next();
-        Ok(authority.unwrap_or_default().parse()?)
     }
 
     async fn end_process(&self, name: &str) -> Outcome<bool> {
@@ -132,34 +112,22 @@ impl Backend for Mysql {
     }
 
     fn proxy(&self) -> BoxFuture<'_, Outcome<Option<Proxy>>> {
-        async {
-            let proxy = Proxy::start().await?;
-            proxy.lead_to(Some(self.address()?));
-            Ok(Some(proxy))
-        }
-        .boxed()
+        server::proxy(&self.url).boxed()
     }
 
     fn url_through(&self, proxy: Option<&Proxy>) -> String {
-        match proxy {
-            Some(proxy) => idem_tests::with_address(&self.url, proxy.address()),
-            None => self.url.clone(),
-        }
+        server::url_through(&self.url, proxy)
     }
 
     fn execute<'a>(&'a self, sql: &'a str) -> BoxFuture<'a, Outcome> {
-        async move {
-            let work = async { Ok(connect(&self.url).await?.batch_execute(sql).await?) };
-            timeout(QUERY_PATIENCE, work).await?
-        }
-        .boxed()
+        server::in_time(async { Ok(connect(&self.url).await?.batch_execute(sql).await?) }).boxed()
     }
 
     fn rows<'a>(&'a self, sql: &'a str) -> BoxFuture<'a, Outcome<Vec<Row>>> {
         async move {
             let mut connection = connect(&self.url).await?;
             let rows: Vec<Two> = diesel::sql_query(sql).load(&mut connection).await?;
-            Ok(rows.into_iter().map(|row| vec![row.a, row.b]).collect())
+            Ok(rows.into_iter().map(Row::from).collect())
         }
         .boxed()
     }
@@ -177,19 +145,7 @@ impl Backend for Mysql {
     }
 
     fn is_up(&self) -> BoxFuture<'_, Outcome> {
-        async {
-            let start = Instant::now();
-            loop {
-                let asked = self.at_server("SELECT 1");
-                match timeout(Duration::from_secs(2), asked).await {
-                    Ok(Ok(())) => return Ok(()),
-                    Ok(Err(error)) if start.elapsed() > PATIENCE => return Err(error),
-                    Err(error) if start.elapsed() > PATIENCE => return Err(error.into()),
-                    _ => sleep(PAUSE).await,
-                }
-            }
-        }
-        .boxed()
+        server::until_up(|| self.at_server("SELECT 1")).boxed()
     }
 
     fn left_open(&self) -> BoxFuture<'_, Outcome<Vec<String>>> {
@@ -248,14 +204,7 @@ impl Backend for Mysql {
     }
 
     fn set_clock_forward(&self, total: Duration) -> BoxFuture<'_, Outcome<bool>> {
-        async move {
-            let Some(clock) = &self.clock else {
-                return Ok(false);
-            };
-            clock.set(i64::try_from(total.as_millis())?)?;
-            Ok(true)
-        }
-        .boxed()
+        ready(HostClock::set_forward(self.clock.as_ref(), total)).boxed()
     }
 
     fn host_clock(&self, file: PathBuf) -> Outcome<Option<HostClock>> {

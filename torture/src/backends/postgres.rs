@@ -8,9 +8,10 @@ use std::{env, fs, process};
 use diesel_async::{AsyncConnection, AsyncPgConnection};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::sleep;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
+use super::server::{self, PAUSE};
 use super::{Backend, End, Row, signal};
 use crate::Outcome;
 use crate::host::HostClock;
@@ -22,10 +23,6 @@ use crate::proxy::Proxy;
 const SERVER: &str = "IDEM_TEST_POSTGRES_URL";
 /// Where its `postmaster.pid` is.
 const DATA: &str = "IDEM_TORTURE_POSTGRES_DATA";
-
-const PATIENCE: Duration = Duration::from_secs(60);
-const QUERY_PATIENCE: Duration = Duration::from_secs(20);
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// The functions that tell the time.
 const CLOCKS: [&str; 4] = [
@@ -44,9 +41,7 @@ pub(super) struct Postgres {
 
 impl Postgres {
     pub(super) async fn fresh() -> Outcome<Self> {
-        let server = env::var(SERVER).ok().filter(|url| !url.is_empty());
-        let server =
-            server.ok_or_else(|| format!("{SERVER} is not set: `cargo xtask torture` sets it"))?;
+        let server = server::named(SERVER)?;
         let name = format!("idem_torture_{}", process::id());
         let (authority, _) = server.rsplit_once('/').ok_or("a URL without a database")?;
         let place = Self {
@@ -111,27 +106,15 @@ impl Backend for Postgres {
     }
 
     fn proxy(&self) -> BoxFuture<'_, Outcome<Option<Proxy>>> {
-        async {
-            let proxy = Proxy::start().await?;
-            proxy.lead_to(Some(idem_tests::server_of(&self.url).parse()?));
-            Ok(Some(proxy))
-        }
-        .boxed()
+        server::proxy(&self.url).boxed()
     }
 
     fn url_through(&self, proxy: Option<&Proxy>) -> String {
-        match proxy {
-            Some(proxy) => idem_tests::with_address(&self.url, proxy.address()),
-            None => self.url.clone(),
-        }
+        server::url_through(&self.url, proxy)
     }
 
     fn execute<'a>(&'a self, sql: &'a str) -> BoxFuture<'a, Outcome> {
-        async move {
-            let work = async { Ok(connect(&self.url).await?.batch_execute(sql).await?) };
-            timeout(QUERY_PATIENCE, work).await?
-        }
-        .boxed()
+        server::in_time(async { Ok(connect(&self.url).await?.batch_execute(sql).await?) }).boxed()
     }
 
     fn rows<'a>(&'a self, sql: &'a str) -> BoxFuture<'a, Outcome<Vec<Row>>> {
@@ -164,19 +147,7 @@ impl Backend for Postgres {
     }
 
     fn is_up(&self) -> BoxFuture<'_, Outcome> {
-        async {
-            let start = Instant::now();
-            loop {
-                let asked = self.at_server("SELECT 1");
-                match timeout(Duration::from_secs(2), asked).await {
-                    Ok(Ok(())) => return Ok(()),
-                    Ok(Err(error)) if start.elapsed() > PATIENCE => return Err(error),
-                    Err(error) if start.elapsed() > PATIENCE => return Err(error.into()),
-                    _ => sleep(PAUSE).await,
-                }
-            }
-        }
-        .boxed()
+        server::until_up(|| self.at_server("SELECT 1")).boxed()
     }
 
     fn left_open(&self) -> BoxFuture<'_, Outcome<Vec<String>>> {

@@ -1,19 +1,19 @@
 //! A SQLite file that all applications share. There is no server and no wire, and the clock is that of
 //! the host, which we are on too.
 
+use std::future::ready;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
-use diesel::sql_types::{Nullable, Text};
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 use diesel_async::{AsyncConnection, SimpleAsyncConnection};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use super::{Backend, End, Row};
+use super::{Backend, End, Row, Two};
 use crate::Outcome;
 use crate::host::HostClock;
 use crate::operator::{self, Settled};
@@ -25,14 +25,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) struct Sqlite {
     path: PathBuf,
     clock: Option<HostClock>,
-}
-
-#[derive(QueryableByName)]
-struct Two {
-    #[diesel(sql_type = Nullable<Text>)]
-    a: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    b: Option<String>,
 }
 
 impl Sqlite {
@@ -89,7 +81,7 @@ impl Backend for Sqlite {
         async move {
             let load = move |connection: &mut SqliteConnection| query.load::<Two>(connection);
             let rows = self.with_connection(PATIENCE, load).await?;
-            Ok(rows.into_iter().map(|row| vec![row.a, row.b]).collect())
+            Ok(rows.into_iter().map(Row::from).collect())
         }
         .boxed()
     }
@@ -161,14 +153,7 @@ impl Backend for Sqlite {
     }
 
     fn set_clock_forward(&self, total: Duration) -> BoxFuture<'_, Outcome<bool>> {
-        async move {
-            let Some(clock) = &self.clock else {
-                return Ok(false);
-            };
-            clock.set(i64::try_from(total.as_millis())?)?;
-            Ok(true)
-        }
-        .boxed()
+        ready(HostClock::set_forward(self.clock.as_ref(), total)).boxed()
     }
 
     fn host_clock(&self, _: PathBuf) -> Outcome<Option<HostClock>> {
