@@ -14,7 +14,7 @@ use crate::choices::{
 };
 use crate::problems::Problems;
 use crate::value::{self, Value};
-use crate::{duration, hint, size};
+use crate::{duration, hint, pointers, size};
 
 /// One option as it was written.
 #[derive(Debug)]
@@ -64,6 +64,7 @@ options! {
     fingerprint: BodyForm = choices::fingerprint, "\"raw\"";
     body_limit: u32 = size::read, "\"2MiB\"";
     response_limit: u32 = size::read, "\"1MiB\"";
+    redact: Vec<String> = pointers::read, "[\"/card/number\"]";
     timeout: Duration = duration::read, "\"30s\"";
     isolation: Isolation = choices::isolation, "\"serializable\"";
     retries: u32 = choices::retries, "3";

@@ -211,6 +211,7 @@ fn declaration(policy: &Policy, function: &Ident, connection: Option<TokenStream
     let fingerprint = fingerprint(policy.fingerprint);
     let body_limit = policy.body_limit as usize;
     let response_limit = policy.response_limit as usize;
+    let redact = &policy.redact;
     let timeout_ms = milliseconds(policy.timeout);
     let isolation = option(policy.isolation.map(isolation));
     let retries = policy.retries;
@@ -231,6 +232,7 @@ fn declaration(policy: &Policy, function: &Ident, connection: Option<TokenStream
                     fingerprint: #fingerprint,
                     body_limit: #body_limit,
                     response_limit: #response_limit,
+                    redact: &[#(#redact),*],
                     timeout_ms: #timeout_ms,
                     isolation: #isolation,
                     retries: #retries,

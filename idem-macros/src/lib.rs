@@ -7,6 +7,7 @@
 mod args;
 mod choices;
 mod duration;
+mod pointers;
 mod size;
 mod value;
 
@@ -82,6 +83,7 @@ mod tests;
 /// | `fingerprint` | `"json"`, `"raw"` | `"json"` | whether JSON bodies are compared in canonical form, or like all others byte for byte |
 /// | `body_limit` | a size | `"2MiB"` | the largest request body |
 /// | `response_limit` | a size | `"1MiB"` | the largest response body |
+/// | `redact` | a list of JSON pointers, such as `["/card/number"]` | none | which values of a JSON response are left out of what is recorded: a replay has `"[redacted]"` there; not with `resume = "background"` |
 /// | `timeout` | a duration | `"30s"`; in lease mode ten times `lease` | how long one run of the handler may take |
 /// | `isolation` | `"read committed"`, `"repeatable read"`, `"serializable"` | the database's | the isolation level of the transaction; not in lease mode |
 /// | `retries` | a number from 0 to 10 | `0` | how often the handler is run again after a serialization failure or a deadlock; not in lease mode |
@@ -121,12 +123,14 @@ mod tests;
 /// - an option that is unknown, repeated or malformed;
 /// - a duration of zero, over ten years, or in months or years, whose lengths vary; a size of zero or over 1 GiB;
 ///   a number without a unit;
+/// - a JSON pointer in `redact` that is none (RFC 6901) or the whole body, or is there twice;
 /// - a `retain` that is not longer than `timeout`, and an `in_flight` that waits longer than `timeout`;
 /// - `lease`, `unresolved`, `resume` and `in_flight = "accept"` without `mode = "lease"`;
 /// - in lease mode: `isolation`, because a step's transaction is READ COMMITTED; `retries`, because a run that failed is
 ///   not repeated within its request; `key = "optional"`, because without a key there is nothing to hold a lease on;
 /// - in lease mode: `resume = "background"` without `unresolved = "rerun"`; `in_flight = "accept"` with the scope
 ///   `"endpoint"` or `"global"`, where the status resource could not tell whose operation it is asked for;
+/// - `redact` with `resume = "background"`, because the request is kept whole there until its response is recorded;
 /// - in lease mode: a `lease` that is under a second, longer than `retain`, or shorter than a `timeout` that is written.
 ///   How `retain` compares with `timeout` does not matter there.
 ///

@@ -103,7 +103,20 @@ fn judge_lease(args: &Args, problems: &mut Problems) {
              or `resume = \"client\"`",
         ));
     }
+    judge_redact(args, problems);
     judge_accept(args, problems);
+}
+
+fn judge_redact(args: &Args, problems: &mut Problems) {
+    if let (Some(redact), Some(resume)) = (&args.redact, &args.resume)
+        && resume.value == Resume::Background
+    {
+        problems.add(syn::Error::new(
+            redact.keyword,
+            "with `resume = \"background\"` the request is kept whole until its response is recorded, so `redact` would \
+             hide only a part: leave it out and seal what is stored, with `Builder::seal`",
+        ));
+    }
 }
 
 fn judge_accept(args: &Args, problems: &mut Problems) {

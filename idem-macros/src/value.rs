@@ -5,7 +5,7 @@
 use std::fmt::Display;
 
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
-use syn::Lit;
+use syn::{Expr, ExprArray, ExprLit, Lit, LitStr};
 
 use crate::hint;
 
@@ -51,6 +51,24 @@ impl Value {
             ))),
             _ => Err(self.refuse(format_args!("takes a string: {}", self.correct()))),
         }
+    }
+
+    /// The value of an option that takes a list of strings, each with what an error about it points at.
+    pub(crate) fn texts(&self) -> syn::Result<Vec<LitStr>> {
+        let list = syn::parse2::<ExprArray>(without_groups(self.tokens.clone()));
+        let texts = list.ok().and_then(|list| {
+            let texts = list.elems.iter().map(|element| match element {
+                Expr::Lit(ExprLit {
+                    lit: Lit::Str(text),
+                    ..
+                }) if text.suffix().is_empty() => Some(text.clone()),
+                _ => None,
+            });
+            texts.collect::<Option<Vec<_>>>()
+        });
+        texts
+            .filter(|texts| !texts.is_empty())
+            .ok_or_else(|| self.refuse(format_args!("takes a list of strings: {}", self.correct())))
     }
 
     /// The value of an option that takes a whole number in this range.

@@ -64,7 +64,7 @@ where
             .tell(Outcome::without_record(response.status()));
         return Attempt::Answered(response);
     }
-    let (answer, stored) = match operation.capture(deadline, response).await {
+    let (answer, stored) = match operation.capture(keyed.context(), deadline, response).await {
         Ok(captured) => captured,
         Err(problem) => {
             undo(operation, connection).await;

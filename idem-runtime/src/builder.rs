@@ -22,6 +22,7 @@ use crate::pool::ConnectionPool;
 use crate::problem::DEFAULT_BASE;
 use crate::response::UNREPLAYED;
 use crate::scope::{Account, Resolvers};
+use crate::seal::{Packing, Seal};
 use crate::status;
 use crate::store::Backend;
 use crate::telemetry::KeyDigests;
@@ -46,6 +47,8 @@ pub struct Builder<C> {
     resume_headers: Vec<String>,
     worker_interval: Duration,
     max_operations: usize,
+    seal: Option<Arc<dyn Seal>>,
+    compress_over: Option<usize>,
 }
 
 impl<C> fmt::Debug for Builder<C> {
@@ -117,6 +120,8 @@ impl<C: Backend> Builder<C> {
             resume_headers: Vec::new(),
             worker_interval: Duration::from_secs(5),
             max_operations: 10_000,
+            seal: None,
+            compress_over: None,
         }
     }
 
@@ -246,6 +251,30 @@ impl<C: Backend> Builder<C> {
         self
     }
 
+    /// Seals what is stored of an operation: headers and body of the response, and in lease mode the results of steps and
+    /// the request that is kept for [`Idempotency::spawn_completion`]. Scope, key, endpoint, status, times and the names of
+    /// steps stay readable, and so does everything that was stored before.
+    ///
+    /// What is sealed opens for its own scope, key and fingerprint only. Who can write into the table can still put an
+    /// unsealed row in the place of a sealed one: a seal is for those who read it, and a copy of it. A short body can be
+    /// guessed from its fingerprint: use [`fingerprint_secret`](Self::fingerprint_secret) as well.
+    pub fn seal(mut self, seal: impl Seal) -> Self {
+        self.seal = Some(Arc::new(seal));
+        self
+    }
+
+    /// Compresses with zstd the body of a recorded response that has more bytes than this, before it is sealed. By default
+    /// none is: PostgreSQL compresses what is not sealed by itself.
+    ///
+    /// Sealed or not, the length of a stored response tells something about it, and of a compressed one more: leave this off
+    /// where one body holds a secret beside what a caller has chosen. When it is read, a body may be as long as the largest
+    /// `response_limit` of the program, and always 16 MiB.
+    #[cfg(feature = "zstd")]
+    pub fn compress_over(mut self, bytes: usize) -> Self {
+        self.compress_over = Some(bytes);
+        self
+    }
+
     /// Checks every endpoint registered for this kind of connection.
     ///
     /// Logs a warning where the process has not set up its connections with the functions of
@@ -293,6 +322,7 @@ impl<C: Backend> Builder<C> {
             unreplayed: headers(self.unreplayed)?,
             strict_keys: self.strict_keys,
             problem_base: self.problem_base.into(),
+            packing: Packing::new(self.seal, self.compress_over),
             flights: Flights::default(),
             admission: Admission::new(self.max_operations),
         }))

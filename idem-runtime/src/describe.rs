@@ -31,6 +31,7 @@ use crate::policy::{
 /// | `expired_keys` | `"run"` or `"refuse"` |
 /// | `fingerprint` | `"json"` or `"raw"` |
 /// | `body_limit` | the largest request body, in bytes |
+/// | `redact` | where values stand in a JSON body that a replay has not, as JSON pointers; if there are any |
 /// | `unresolved` | lease mode: `"hold"` or `"rerun"` |
 /// | `response_limit` | the largest response body that can be recorded, in bytes |
 /// | `timeout_ms` | how long one run of the handler may take |
@@ -83,6 +84,8 @@ pub(crate) struct Terms {
     expired_keys: &'static str,
     fingerprint: &'static str,
     body_limit: usize,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    redact: &'static [&'static str],
     #[serde(skip_serializing_if = "Option::is_none")]
     unresolved: Option<&'static str>,
 }
@@ -162,6 +165,7 @@ impl Terms {
                 BodyForm::Raw => "raw",
             },
             body_limit: policy.body_limit,
+            redact: policy.redact,
             unresolved: policy.lease.map(|lease| match lease.unresolved {
                 Unresolved::Hold => "hold",
                 Unresolved::Rerun => "rerun",

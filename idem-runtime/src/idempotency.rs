@@ -17,6 +17,7 @@ use crate::lease::Heart;
 use crate::outbox::Bell;
 use crate::pool::ConnectionPool;
 use crate::scope::Resolvers;
+use crate::seal::Packing;
 use crate::store::Backend;
 use crate::telemetry::KeyDigests;
 use crate::workers::Maintained;
@@ -75,6 +76,8 @@ pub(crate) struct Settings<C> {
     pub(crate) heart: Heart<C>,
     /// Wakes relays.
     pub(crate) bell: Bell<C>,
+    /// How what is stored is packed.
+    pub(crate) packing: Packing,
     pub(crate) flights: Flights,
     pub(crate) admission: Admission,
     pub(crate) key_digests: KeyDigests,

@@ -11,8 +11,9 @@ use diesel::QueryResult;
 use diesel::result::Error;
 use uuid::Uuid;
 
-use crate::lease::finished;
+use crate::lease::lines;
 use crate::scope::OperationId;
+use crate::seal::Packing;
 use crate::store::inspect::{self, OperationRow, Which};
 use crate::store::{Backend, lease};
 use crate::workers::RecordedResponse;
@@ -118,8 +119,8 @@ impl Operation {
             state: state.ok_or(Error::NotFound)?,
             status: row.status.and_then(|status| status.try_into().ok()),
             rule: row.unresolved,
-            steps: finished(&row.steps.unwrap_or_default())
-                .map(|step| step.step)
+            steps: lines(&row.steps.unwrap_or_default())
+                .map(|line| line.step)
                 .collect(),
             attempts: row.attempts.try_into().unwrap_or(u32::MAX),
             body_size: row.body.and_then(|size| size.try_into().ok()),
@@ -202,19 +203,25 @@ pub async fn operation<C: Backend>(
 ///
 /// # Errors
 ///
-/// The database's error, or that what is recorded cannot be read.
+/// The database's error, or that what is recorded cannot be read, because it is sealed or damaged.
 pub async fn response<C: Backend>(
     conn: &mut C,
     scope: &str,
     key: &str,
 ) -> QueryResult<Option<RecordedResponse>> {
     let state = lease::state(conn, OperationId::new(scope, key).row).await?;
-    let stored = state.filter(|state| state.scope == scope);
-    let stored = stored.and_then(lease::State::response);
-    stored
-        .as_ref()
-        .map(RecordedResponse::of_stored)
-        .transpose()
+    let Some(mut state) = state.filter(|state| state.scope == scope && state.key == key) else {
+        return Ok(None);
+    };
+    let Some(stored) = state.take_response() else {
+        return Ok(None);
+    };
+    let packing = Packing::unsealed();
+    let response = packing
+        .unpack(state.context(), &stored)
+        .map_err(unreadable)?;
+    RecordedResponse::of_stored(&response)
+        .map(Some)
         .map_err(unreadable)
 }
 

@@ -172,6 +172,8 @@
 //! | `postgres-blocking` | diesel's `PgConnection`, over libpq; brings `postgres` and `r2d2` | no |
 //! | `mysql-blocking` | diesel's `MysqlConnection`, over the system's libmariadb or libmysqlclient; brings `mysql` and `r2d2` | no |
 //! | `openapi` | writes the contract into a `utoipa` document | no |
+//! | `encryption` | [`EncryptionKeys`](https://docs.rs/idem-runtime), which seal what is stored with XChaCha20-Poly1305 | no |
+//! | `zstd` | `Builder::compress_over`; compiles the zstd library, which is C | no |
 //! | `nats` | the outbox's publisher for NATS JetStream, on `async-nats` | no |
 //! | `rabbitmq` | the outbox's publisher for RabbitMQ, on `lapin` | no |
 //! | `webhook` | the outbox's publisher for webhooks, on `reqwest` | no |
@@ -213,7 +215,10 @@ mod transaction;
 
 mod store;
 
+mod redact;
 mod response;
+
+mod seal;
 
 mod body;
 
@@ -260,6 +265,9 @@ pub use lease::{KeptRequest, Resumed, StepError, Steps};
 pub use policy::{IdempotencyPolicy, policies};
 pub use retry::Retry;
 pub use scope::Account;
+#[cfg(feature = "encryption")]
+pub use seal::EncryptionKeys;
+pub use seal::{Seal, SealError, Sealed};
 pub use store::{Backend, BlockingBackend, Pruner, prune};
 pub use workers::{
     Reconciler, RecordedResponse, UnresolvedOperation, Verdict, Worker, settle, unresolved,

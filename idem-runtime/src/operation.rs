@@ -21,10 +21,11 @@ use crate::problem::Problem;
 use crate::reach::{self, Reach, Unreached};
 use crate::response::{StoredResponse, capture, replay};
 use crate::scope::OperationId;
+use crate::seal::{Context, Unreadable};
 use crate::status;
 use crate::store::{Backend, Claim, NewRecord, Record};
 use crate::supervise::{Ran, supervise};
-use crate::telemetry::{Outcome, Tally};
+use crate::telemetry::{Outcome, Tally, unreadable};
 
 /// The answer to a request that did not get the handler's own.
 pub(crate) enum Refusal {
@@ -78,6 +79,17 @@ pub(crate) struct Keyed {
     /// As the handler's extractors see it.
     pub(crate) name: IdempotencyKey,
     subject: Subject,
+}
+
+impl Keyed {
+    /// What is stored of it in a row of its own is stored for this.
+    pub(crate) fn context(&self) -> Context<'_> {
+        Context {
+            scope: &self.claim.scope,
+            key: &self.claim.key,
+            fingerprint: self.fingerprint.as_bytes(),
+        }
+    }
 }
 
 impl<C: Backend> Operation<C> {
@@ -150,7 +162,7 @@ impl<C: Backend> Operation<C> {
             && let Some(record) = self.look(keyed).await?
             && self.is_of(keyed, &record.fingerprint)?
         {
-            return Err(Refusal::Theirs(self.replay(&record)?));
+            return Err(Refusal::Theirs(self.replay(keyed, &record)?));
         }
         Err(Refusal::Theirs(response))
     }
@@ -182,7 +194,7 @@ impl<C: Backend> Operation<C> {
         record: &Record,
     ) -> Result<HttpResponse, Problem> {
         if self.is_of(keyed, &record.fingerprint)? {
-            return self.replay(record);
+            return self.replay(keyed, record);
         }
         Err(Problem::key_reused())
     }
@@ -212,29 +224,42 @@ impl<C: Backend> Operation<C> {
             })
     }
 
-    fn replay(&self, record: &Record) -> Result<HttpResponse, Problem> {
-        match replay(&record.response, &self.settings.replayed_header) {
-            Ok(response) => {
-                self.tally.replayed(record.age, self.policy.retain);
-                Ok(response)
-            }
-            Err(error) => {
-                tracing::error!(endpoint = self.endpoint, %error, "a record cannot be replayed");
-                Err(Problem::store_unavailable())
-            }
-        }
+    fn replay(&self, keyed: &Keyed, record: &Record) -> Result<HttpResponse, Problem> {
+        let context = Context {
+            fingerprint: &record.fingerprint,
+            ..keyed.context()
+        };
+        let unpacked = self.settings.packing.unpack(context, &record.response);
+        let replayed =
+            unpacked.and_then(|response| Ok(replay(&response, &self.settings.replayed_header)?));
+        let response = replayed.map_err(|error| self.unreadable(&error))?;
+        self.tally.replayed(record.age, self.policy.retain);
+        Ok(response)
     }
 
-    /// Takes the handler's response apart, within the time that the handler has.
+    /// The answer where something stored cannot be read.
+    pub(crate) fn unreadable(&self, error: &Unreadable) -> Problem {
+        unreadable(&self.endpoint, error);
+        error.problem()
+    }
+
+    /// Takes the handler's response apart, within the time that the handler has, and makes of it what is stored.
     pub(crate) async fn capture(
         &self,
+        context: Context<'_>,
         deadline: Instant,
         response: HttpResponse,
     ) -> Result<(HttpResponse, StoredResponse), Problem> {
         let settings = &self.settings;
         let captured = capture(response, self.policy.response_limit, &settings.unreplayed);
         match supervise(deadline, captured).await {
-            Ran::Finished(Ok(captured)) => return Ok(captured),
+            Ran::Finished(Ok((answer, stored))) => match self.packed(context, stored) {
+                Ok(stored) => return Ok((answer, stored)),
+                Err(error) => {
+                    let error = Chain(&*error);
+                    tracing::error!(endpoint = self.endpoint, %error, "response not storable");
+                }
+            },
             Ran::Finished(Err(error)) => {
                 tracing::error!(endpoint = self.endpoint, %error, "response not storable");
             }
@@ -243,6 +268,16 @@ impl<C: Backend> Operation<C> {
             }
         }
         Err(Problem::response_not_storable())
+    }
+
+    /// Without what is not to be stored, compressed, and sealed.
+    fn packed(
+        &self,
+        context: Context<'_>,
+        response: StoredResponse,
+    ) -> Result<StoredResponse, Box<dyn std::error::Error>> {
+        let response = response.without(self.policy.redact)?;
+        Ok(self.settings.packing.pack(context, response)?)
     }
 
     /// Counts a run that is to be made again.

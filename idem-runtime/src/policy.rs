@@ -33,6 +33,8 @@ pub struct IdempotencyPolicy {
     pub body_limit: usize,
     /// The largest response body that can be recorded, in bytes.
     pub response_limit: usize,
+    /// Where values stand in a JSON body that are left out of what is recorded, as JSON pointers (RFC 6901).
+    pub redact: &'static [&'static str],
     /// How long one run of the handler may take, its response body included.
     pub timeout: Duration,
     /// The isolation level of the transaction; `None` takes the database's default.

@@ -7,11 +7,14 @@ use actix_web::HttpResponse;
 use actix_web::body::{BodySize, BoxBody, MessageBody, to_bytes_limited};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    CONNECTION, HeaderMap, HeaderName, HeaderValue, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE, TRAILER,
+    TRANSFER_ENCODING, UPGRADE,
 };
 use actix_web::web::Bytes;
 
 use crate::defects::{Defect, is_seeded};
+use crate::fingerprint::is_json;
+use crate::redact::{NotJson, redacted};
 
 /// Fields that belong to one connection (RFC 9110, section 7.6.1), never to a stored response.
 const HOP_BY_HOP: [HeaderName; 5] = [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
@@ -58,9 +61,52 @@ impl StoredResponse {
         StatusCode::from_u16(self.status).map_err(|_| DamagedResponse("status"))
     }
 
+    /// The same without the values at these JSON pointers. What cannot be looked into is refused.
+    pub(crate) fn without(mut self, pointers: &[&str]) -> Result<Self, UnredactedResponse> {
+        let Some(body) = self.body.as_ref().filter(|body| !body.is_empty()) else {
+            return Ok(self);
+        };
+        if pointers.is_empty() {
+            return Ok(self);
+        }
+        let headers = self.headers().unwrap_or_default();
+        let mut values = headers.iter().filter(|(name, _)| *name == CONTENT_ENCODING);
+        if values.any(|(_, value)| value != "identity") {
+            return Err(UnredactedResponse::Encoded);
+        }
+        let mut types = headers.iter().filter(|(name, _)| *name == CONTENT_TYPE);
+        match redacted(body, pointers) {
+            Ok(None) => {}
+            Ok(Some(body)) => {
+                self.body = Some(body.into());
+                self.headers = lines_without(&self.headers, &OF_THE_WHOLE_BODY);
+            }
+            Err(error) if types.any(|(_, value)| is_json(value)) => return Err(error.into()),
+            Err(_) => {}
+        }
+        Ok(self)
+    }
+
     pub(crate) fn headers(&self) -> Result<Vec<(HeaderName, HeaderValue)>, DamagedResponse> {
         self.headers.lines().map(header).collect()
     }
+}
+
+/// Fields about the bytes of the whole body.
+const OF_THE_WHOLE_BODY: [&str; 5] = [
+    "content-length",
+    "content-md5",
+    "content-digest",
+    "repr-digest",
+    "digest",
+];
+
+fn lines_without(headers: &str, names: &[&str]) -> String {
+    let name = |line: &str| line.split_once(": ").map(|(name, _)| name.to_owned());
+    let lines = headers.split_inclusive('\n');
+    lines
+        .filter(|line| name(line).is_none_or(|name| !names.contains(&&*name)))
+        .collect()
 }
 
 /// A header from its line.
@@ -86,6 +132,17 @@ pub(crate) enum CaptureError {
     Body(Box<dyn std::error::Error>),
     #[error("a response with status {0} cannot be stored")]
     Status(u16),
+}
+
+/// Why nothing can be left out of a response.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UnredactedResponse {
+    #[error(
+        "the endpoint leaves members out of what is stored, and the response has a content encoding"
+    )]
+    Encoded,
+    #[error("the endpoint leaves members out of what is stored, and the response cannot be read")]
+    NotJson(#[from] NotJson),
 }
 
 /// A stored response that cannot be read.

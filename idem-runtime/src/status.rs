@@ -16,6 +16,7 @@ use crate::problem::{Problem, RETRY_AFTER_SECONDS};
 use crate::reach::Reach;
 use crate::response::replay;
 use crate::store::{Backend, lease};
+use crate::telemetry::unreadable;
 
 /// The path without a slash at its end.
 pub(crate) fn checked(path: String) -> Result<String, BuildError> {
@@ -90,7 +91,7 @@ async fn status<C: Backend>(
         .await
         .map_err(Problem::from)?;
     drop(connection);
-    let state = state.ok_or_else(Problem::operation_unknown)?;
+    let mut state = state.ok_or_else(Problem::operation_unknown)?;
     // Who has no identity is told the same: whether there is one is nobody else's business.
     let is_theirs = settings.resolvers.is_of(&state.scope, request).await;
     if !state.live || !is_theirs.unwrap_or(false) {
@@ -98,11 +99,16 @@ async fn status<C: Backend>(
     }
     let is_going_on = state.is_going_on();
     let may_rerun = state.may_rerun(Unresolved::Rerun);
-    match state.response() {
-        Some(recorded) => replay(&recorded, &settings.replayed_header).map_err(|error| {
-            tracing::error!(%error, "a record cannot be replayed");
-            Problem::store_unavailable().into()
-        }),
+    match state.take_response() {
+        Some(recorded) => {
+            let unpacked = settings.packing.unpack(state.context(), &recorded);
+            let replayed =
+                unpacked.and_then(|response| Ok(replay(&response, &settings.replayed_header)?));
+            replayed.map_err(|error| {
+                unreadable("status", &error);
+                error.problem().into()
+            })
+        }
         None if is_going_on => Ok(HttpResponse::Accepted()
             .insert_header((RETRY_AFTER, RETRY_AFTER_SECONDS))
             .finish()),

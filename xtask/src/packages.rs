@@ -23,6 +23,8 @@ const FEATURE_SETS: &[&str] = &[
     "rabbitmq",
     "webhook",
     "openapi",
+    "encryption",
+    "zstd",
 ];
 
 /// Packages that are never published.

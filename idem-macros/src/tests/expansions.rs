@@ -46,6 +46,7 @@ fn all_options() {
             fingerprint = "raw",
             body_limit = "64KiB",
             response_limit = "128KiB",
+            redact = ["/card/number", "/pins"],
             timeout = "10s",
             isolation = "serializable",
             retries = 3,

@@ -29,7 +29,7 @@ fn nothing_is_said_by_an_empty_attribute() {
     assert!(args.in_flight.is_none() && args.key.is_none() && args.fingerprint.is_none());
     assert!(args.body_limit.is_none() && args.response_limit.is_none());
     assert!(args.timeout.is_none() && args.isolation.is_none() && args.retries.is_none());
-    assert!(args.expired_keys.is_none());
+    assert!(args.expired_keys.is_none() && args.redact.is_none());
     assert!(args.mode.is_none() && args.lease.is_none());
     assert!(args.unresolved.is_none() && args.resume.is_none());
 }
@@ -92,6 +92,15 @@ fn key_and_fingerprint() {
     let fingerprint = |name: &str| value(parse(&format!("fingerprint = {name:?}")).fingerprint);
     assert_eq!(fingerprint("json"), Some(BodyForm::Json));
     assert_eq!(fingerprint("raw"), Some(BodyForm::Raw));
+}
+
+#[test]
+fn redact() {
+    let redact = |text: &str| value(parse(&format!("redact = {text}")).redact);
+    let one = vec!["/card/number".to_owned()];
+    assert_eq!(redact(r#"["/card/number"]"#), Some(one));
+    let two = vec!["/a".to_owned(), "/b~1c/0".to_owned()];
+    assert_eq!(redact(r#"["/a", "/b~1c/0",]"#), Some(two));
 }
 
 #[test]

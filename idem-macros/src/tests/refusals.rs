@@ -84,6 +84,17 @@ fn options() {
         ("duration over ten years", "retain = \"11y\""),
         ("size of zero", "body_limit = \"0B\""),
         ("size without a unit", "response_limit = \"4096\""),
+        ("pointer by itself", "redact = \"/card\""),
+        ("pointers of none", "redact = []"),
+        ("pointers of numbers", "redact = [\"/card\", 1]"),
+        ("pointer without a slash", "redact = [\"card.number\"]"),
+        ("pointer to the whole body", "redact = [\"\"]"),
+        ("pointer with a tilde", "redact = [\"/a~b\"]"),
+        ("pointer twice", "redact = [\"/a\", \"/b\", \"/a\"]"),
+        (
+            "redact beside a kept request",
+            "mode = \"lease\", unresolved = \"rerun\", resume = \"background\", redact = [\"/a\"]",
+        ),
         (
             "retain not longer than timeout",
             "retain = \"30s\", timeout = \"30s\"",

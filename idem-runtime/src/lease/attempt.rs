@@ -51,7 +51,7 @@ where
     C: Backend,
     F: AsyncFn(A, &HttpRequest) -> HttpResponse,
 {
-    let ended = handle(operation, holding, arguments, handler).await;
+    let ended = handle(operation, keyed, holding, arguments, handler).await;
     let found = steps.end();
     let is_untouched = found.is_untouched;
     let ended = judge(operation, ended, found);
@@ -96,6 +96,7 @@ where
 /// The handler's answer with its body, within the time it has, and only as long as the lease is ours.
 async fn handle<C, A, F>(
     operation: &Operation<C>,
+    keyed: &Keyed,
     holding: &Holding,
     arguments: A,
     handler: F,
@@ -144,7 +145,8 @@ where
             false => Ended::Failed(StepError::answer_of(response)),
         };
     }
-    match operation.capture(deadline, response).await {
+    let context = holding.context(keyed);
+    match operation.capture(context, deadline, response).await {
         Ok((answer, stored)) => Ended::Final(answer, stored),
         Err(problem) => failed(problem),
     }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::holding::Holding;
-use super::steps::Steps;
+use super::steps::{Log, Steps};
 use super::{attempt, heartbeat, kept};
 use crate::claim::{self, Ours, Patience, Settled};
 use crate::defects::{Defect, is_seeded};
@@ -72,7 +72,7 @@ pub(super) async fn settle<C: Backend>(
             Settled::Stale(state, first)
                 if state.may_rerun(lease.unresolved) || is_seeded(Defect::StaleLeaseTaken) =>
             {
-                take_over(operation, lease, held, steps, &state, first).await?
+                take_over(operation, keyed, lease, held, steps, state, first).await?
             }
             Settled::Stale(..) => return Err(Problem::unresolved().into()),
         };
@@ -96,7 +96,7 @@ async fn pend<C: Backend>(
 ) -> Result<Tried, Problem> {
     let (mut connection, over_expired, first) = ours.into_parts();
     let request = match lease.resume {
-        Resume::Background => Some(kept::write(operation)),
+        Resume::Background => Some(kept::write(operation, keyed)?),
         Resume::Client => None,
     };
     let pending = lease::pending(
@@ -126,7 +126,9 @@ async fn pend<C: Backend>(
             }
         }
     }
-    let holding = hold(operation, lease, held, since, steps, None).await?;
+    let fingerprint = keyed.fingerprint.as_bytes().to_vec();
+    let holding = hold(operation, lease, held, since, fingerprint, true).await?;
+    steps.begin(&holding, None);
     first.elsewhere();
     Ok(Tried::Ours(holding))
 }
@@ -140,10 +142,11 @@ async fn is_ours<C: Backend>(operation: &Operation<C>, held: Held) -> Result<boo
 
 async fn take_over<C: Backend>(
     operation: &Operation<C>,
+    keyed: &Keyed,
     lease: LeasePolicy,
     held: Held,
     steps: &Steps<C>,
-    stale: &State,
+    stale: State,
     first: First,
 ) -> Result<Tried, Problem> {
     let Some(owner) = stale.owner() else {
@@ -158,34 +161,48 @@ async fn take_over<C: Backend>(
     let taking = reach.ask(take);
     let (connection, (since, taken)) = operation.tally.timed(Phase::Lease, taking).await?;
     drop(connection);
-    match taken {
-        Some(finished) => {
-            operation.tally.taken_over();
-            let finished = Some(finished.unwrap_or_default());
-            let holding = hold(operation, lease, held, since, steps, finished).await?;
-            first.elsewhere();
-            Ok(Tried::Ours(holding))
+    let Some(finished) = taken else {
+        return Ok(Tried::Taken(first));
+    };
+    operation.tally.taken_over();
+    let holding = hold(
+        operation,
+        lease,
+        held,
+        since,
+        stale.fingerprint.clone(),
+        false,
+    )
+    .await?;
+    let log = Log::read(&finished.unwrap_or_default(), |line| {
+        let packing = &operation.settings.packing;
+        packing.unpack_step(holding.context(keyed), line)
+    });
+    match log {
+        Ok(log) => steps.begin(&holding, Some(log)),
+        Err(unreadable) => {
+            drop(holding);
+            attempt::withdraw(operation, lease, held, false).await;
+            return Err(operation.unreadable(&unreadable));
         }
-        None => Ok(Tried::Taken(first)),
     }
+    first.elsewhere();
+    Ok(Tried::Ours(holding))
 }
 
-/// Lets the heartbeat keep the claim, and the steps begin. A claim that took so long to be answered that
-/// it may not be relied on any more is let go: nothing has been done under it.
+/// Lets the heartbeat keep the claim. A claim that took so long to be answered that it may not be relied on any more is
+/// let go: nothing has been done under it.
 async fn hold<C: Backend>(
     operation: &Operation<C>,
     lease: LeasePolicy,
     held: Held,
     since: Instant,
-    steps: &Steps<C>,
-    taken_over: Option<String>,
+    fingerprint: Vec<u8>,
+    is_new: bool,
 ) -> Result<Holding, Problem> {
     if heartbeat::is_fresh(&held, since) {
-        match operation.settings.heart.keep(held, since) {
-            Ok(holding) => {
-                steps.begin(&holding, taken_over.as_deref());
-                return Ok(holding);
-            }
+        match operation.settings.heart.keep(held, fingerprint, since) {
+            Ok(holding) => return Ok(holding),
             Err(error) => {
                 tracing::error!(endpoint = operation.endpoint, %error, "no thread for the heartbeat");
             }
@@ -196,6 +213,6 @@ async fn hold<C: Backend>(
             "a claim was answered too late"
         );
     }
-    attempt::withdraw(operation, lease, held, taken_over.is_none()).await;
+    attempt::withdraw(operation, lease, held, is_new).await;
     Err(Problem::store_unavailable())
 }

@@ -68,21 +68,27 @@ impl<C: Backend> Heart<C> {
     /// # Errors
     ///
     /// There can be no thread.
-    pub(crate) fn keep(&self, held: Held, since: Instant) -> io::Result<Holding> {
+    pub(crate) fn keep(
+        &self,
+        held: Held,
+        fingerprint: Vec<u8>,
+        since: Instant,
+    ) -> io::Result<Holding> {
         let (word, watched) = watch::channel(Word::Kept);
         let (alive, until_dropped) = oneshot::channel();
         let writing = Arc::new(AtomicBool::new(false));
+        let holding = Holding::new(held, fingerprint, watched, alive, Arc::clone(&writing));
         let mut beat = Beat {
             held,
             since,
             word,
-            writing: Arc::clone(&writing),
+            writing,
             alive: until_dropped,
         };
         let mut beats = self.beats.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = &*beats {
             match sender.send(beat) {
-                Ok(()) => return Ok(Holding::new(held, watched, alive, writing)),
+                Ok(()) => return Ok(holding),
                 // The thread is gone, which only a panic can do. Another one takes its place.
                 Err(mpsc::error::SendError(unsent)) => beat = unsent,
             }
@@ -90,7 +96,7 @@ impl<C: Backend> Heart<C> {
         let sender = start(Arc::clone(&self.pool))?;
         let _first = sender.send(beat);
         *beats = Some(sender);
-        Ok(Holding::new(held, watched, alive, writing))
+        Ok(holding)
     }
 }
 

@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{oneshot, watch};
 
+use crate::operation::Keyed;
+use crate::seal::Context;
 use crate::store::lease::Held;
 
 /// What the heartbeat says of a lease.
@@ -21,6 +23,8 @@ pub(crate) enum Word {
 /// A claim that is ours. Its lease is renewed until this is dropped.
 pub(crate) struct Holding {
     pub(crate) held: Held,
+    /// As it stands in the row.
+    pub(super) fingerprint: Vec<u8>,
     watched: Watched,
 }
 
@@ -84,6 +88,7 @@ impl Drop for Writing {
 impl Holding {
     pub(crate) fn new(
         held: Held,
+        fingerprint: Vec<u8>,
         word: watch::Receiver<Word>,
         alive: oneshot::Sender<()>,
         writing: Arc<AtomicBool>,
@@ -93,7 +98,19 @@ impl Holding {
             switch: Switch::new(alive),
             writing,
         };
-        Self { held, watched }
+        Self {
+            held,
+            fingerprint,
+            watched,
+        }
+    }
+
+    /// What is stored under this claim is stored for this.
+    pub(crate) fn context<'a>(&'a self, keyed: &'a Keyed) -> Context<'a> {
+        Context {
+            fingerprint: &self.fingerprint,
+            ..keyed.context()
+        }
     }
 
     pub(crate) fn switch(&self) -> Switch {

@@ -13,8 +13,10 @@ use actix_web::{HttpMessage, HttpRequest};
 
 use crate::body;
 use crate::key::IdempotencyKey;
-use crate::operation::Operation;
+use crate::operation::{Chain, Keyed, Operation};
 use crate::policy::Scope;
+use crate::problem::Problem;
+use crate::store::Backend;
 
 /// The headers that are always kept, beside the key's own.
 pub(crate) const KEPT: [HeaderName; 6] = [
@@ -154,17 +156,23 @@ fn cut<'a>(bytes: &'a [u8], separator: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     Some((bytes.get(..at)?, bytes.get(at + separator.len()..)?))
 }
 
-/// The request of this operation, with the headers that are kept.
-pub(super) fn write<C>(operation: &Operation<C>) -> Bytes {
+/// The request of this operation, with the headers that are kept, as it is stored.
+pub(super) fn write<C: Backend>(operation: &Operation<C>, keyed: &Keyed) -> Result<Bytes, Problem> {
     let request = &operation.request;
     let kept = &operation.settings.kept_headers;
     let headers = request.headers().iter();
-    written(
+    let written = written(
         request.method(),
         request.uri(),
         headers.filter(|(name, _)| kept.contains(name)),
         &operation.body,
-    )
+    );
+    let packing = &operation.settings.packing;
+    let packed = packing.pack_request(keyed.context(), written);
+    packed.map_err(|error| {
+        tracing::error!(endpoint = operation.endpoint, error = %Chain(&error), "request not sealed");
+        Problem::store_unavailable()
+    })
 }
 
 /// Method and path, the headers, an empty line, the body.

@@ -41,11 +41,11 @@ pub use kept::{KeptRequest, Resumed};
 pub use steps::StepError;
 #[cfg(not(feature = "postgres"))]
 pub use steps::Steps;
-pub(crate) use steps::{Finished, finished};
+pub(crate) use steps::{Finished, SealedResult, StepLine, lines};
 #[cfg(any(test, fuzzing))]
 pub(crate) use {
     kept::written,
-    steps::{Asked, Log, line},
+    steps::{Asked, Log},
 };
 
 #[doc = include_str!("steps/steps.md")]

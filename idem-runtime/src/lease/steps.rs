@@ -4,6 +4,7 @@
 //! No SQL, no decisions about the operation.
 
 mod error;
+mod line;
 mod log;
 mod transaction;
 
@@ -17,9 +18,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use error::StepError;
+pub(crate) use line::{Finished, SealedResult, StepLine, lines};
 #[cfg(any(test, fuzzing))]
-pub(crate) use log::line;
-pub(crate) use log::{Asked, Finished, Log, finished};
+pub(crate) use log::Asked;
+pub(crate) use log::Log;
 
 use super::holding::{Holding, Watched, Word};
 use super::insist::insist;
@@ -28,6 +30,7 @@ use crate::key::IdempotencyKey;
 use crate::operation::{Keyed, Operation};
 use crate::problem::{Problem, ProblemError};
 use crate::reach::Reach;
+use crate::seal::Context;
 use crate::store::Backend;
 use crate::store::lease::{self, Held};
 
@@ -46,6 +49,7 @@ struct Inner<C> {
 /// One run of the handler, under its claim.
 struct Run {
     held: Held,
+    fingerprint: Vec<u8>,
     watched: Watched,
     /// Whether it is the first run under this claim.
     is_new: bool,
@@ -162,11 +166,11 @@ impl<C: Backend> Steps<C> {
             _ => {}
         }
         let asked = run.log.ask(name).and_then(|asked| match asked {
-            Asked::Finished(json) => match serde_json::from_str(&json) {
+            log::Asked::Finished(json) => match serde_json::from_str(&json) {
                 Ok(value) => Ok(Turn::Finished(value)),
                 Err(source) => Err(StepError::unreadable(name, source)),
             },
-            Asked::New => Ok(Turn::Ours(Step {
+            log::Asked::New => Ok(Turn::Ours(Step {
                 steps: self,
                 is_being_written: false,
             })),
@@ -183,8 +187,10 @@ impl<C: Backend> Steps<C> {
     }
 
     fn line(&self, name: &str, value: &impl Serialize) -> Result<String, StepError> {
-        let line = log::line(name, value)
-            .map_err(|source| self.fail(name, StepError::unserializable(name, source)))?;
+        let unserializable = |source| self.fail(name, StepError::unserializable(name, source));
+        let finished = Finished::new(name, value).map_err(unserializable)?;
+        let line = self.packed(name, finished)?;
+        let line = line.text().map_err(unserializable)?;
         let limit = self.0.limit;
         let size = |run: &Run| run.log.size_with(&line);
         if self.0.run.borrow().as_ref().map_or(0, size) > limit {
@@ -192,6 +198,22 @@ impl<C: Backend> Steps<C> {
             return Err(self.fail(name, StepError::TooLarge { step, limit }));
         }
         Ok(line)
+    }
+
+    /// The line of a finished step, sealed where the application seals.
+    fn packed(&self, name: &str, finished: Finished) -> Result<StepLine, StepError> {
+        let mut run = self.0.run.borrow_mut();
+        let run = run.as_mut().ok_or(StepError::NotRunning)?;
+        let context = Context {
+            scope: self.0.key.scope(),
+            key: self.0.key.as_str(),
+            fingerprint: &run.fingerprint,
+        };
+        let packed = self.0.settings.packing.pack_step(context, finished);
+        packed.map_err(|source| {
+            let step = name.to_owned();
+            run.fail(name, StepError::Unsealed { step, source })
+        })
     }
 
     /// Writes a finished step by itself. As long as the lease lasts the store may come back.
@@ -249,13 +271,14 @@ impl<C: Backend> Steps<C> {
     }
 
     /// The claim is ours. If it was taken over, these steps are finished.
-    pub(super) fn begin(&self, holding: &Holding, taken_over: Option<&str>) {
+    pub(super) fn begin(&self, holding: &Holding, taken_over: Option<Log>) {
         self.0.run.replace(Some(Run {
             is_new: taken_over.is_none(),
             has_called: false,
             held: holding.held,
+            fingerprint: holding.fingerprint.clone(),
             watched: holding.watched(),
-            log: Log::read(taken_over.unwrap_or_default()),
+            log: taken_over.unwrap_or_default(),
             fault: None,
             failed: Vec::new(),
         }));

@@ -43,6 +43,7 @@ pub(crate) fn answers(contract: &Contract, policy: &IdempotencyPolicy) -> Vec<Pr
         Problem::response_not_storable(),
         Problem::timed_out(),
     ];
+    answers.push(Problem::record_unreadable());
     answers.extend(ended.map(|problem| match policy.lease {
         Some(_) => problem.in_lease_mode(),
         None => problem,

@@ -20,6 +20,17 @@ pub(crate) fn of_operation(contract: &Contract, policy: &IdempotencyPolicy) -> S
         in_flight(policy.in_flight),
         "A key that was used for another request is refused with 422.".to_owned(),
     ];
+    if !policy.redact.is_empty() {
+        let pointers: Vec<_> = policy
+            .redact
+            .iter()
+            .map(|pointer| format!("`{pointer}`"))
+            .collect();
+        sentences.push(format!(
+            "In a JSON body that is sent again, the value at {} is `\"[redacted]\"`.",
+            pointers.join(", "),
+        ));
+    }
     if policy.expired_keys == ExpiredKeys::Refuse {
         let old =
             "A key that is a UUIDv7, has no record, and is older than that is refused with 410.";

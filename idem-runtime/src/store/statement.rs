@@ -342,6 +342,7 @@ query!(StepsQuery: Nullable<Text>);
 
 query!(StateQuery: (
     Text,
+    Text,
     Binary,
     Nullable<Binary>,
     Nullable<Text>,
@@ -357,6 +358,7 @@ query!(UnresolvedQuery: (
     Text,
     Text,
     Text,
+    Binary,
     Nullable<Binary>,
     Nullable<Text>,
     Nullable<Text>,

@@ -14,6 +14,7 @@ mod names;
 mod outcome;
 mod phase;
 mod tally;
+mod unreadable;
 
 pub(crate) use digests::KeyDigests;
 pub(crate) use meters::count;
@@ -26,3 +27,4 @@ pub use names::{METRICS, Metric, MetricKind, SPANS, SpanName, describe};
 pub(crate) use outcome::Outcome;
 pub(crate) use phase::Phase;
 pub(crate) use tally::Tally;
+pub(crate) use unreadable::unreadable;

@@ -98,6 +98,8 @@ metrics! {
     "Batches of them that could not be deleted"
     PRUNE_BATCH_SECONDS "idempotency_prune_batch_seconds" Histogram Seconds []
     "Deleting one batch of them"
+    UNREADABLE "idempotency_unreadable_records_total" Counter Count ["endpoint", "reason"]
+    "Stored responses, requests and results that could not be read; reason: seal, key, damaged, version, failed"
     OUTBOX_BACKLOG "idempotency_outbox_backlog" Gauge Count []
     "Messages that are left to send"
     OUTBOX_OLDEST_SECONDS "idempotency_outbox_oldest_seconds" Gauge Seconds []

@@ -26,6 +26,8 @@ pub(crate) enum Outcome {
     KeyExpired,
     /// Nobody knows how the first attempt ended.
     Unresolved,
+    /// There is a record, and it cannot be read.
+    Unreadable,
     /// The request was refused before the key was claimed.
     Rejected,
     /// The store was not reached, or has not said how it ended.
@@ -33,7 +35,7 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    pub(super) const ALL: [Self; 11] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::Executed,
         Self::Unprotected,
         Self::Unrecorded,
@@ -43,6 +45,7 @@ impl Outcome {
         Self::Mismatch,
         Self::KeyExpired,
         Self::Unresolved,
+        Self::Unreadable,
         Self::Rejected,
         Self::Unavailable,
     ];
@@ -58,6 +61,7 @@ impl Outcome {
             Self::Mismatch => "mismatch",
             Self::KeyExpired => "key_expired",
             Self::Unresolved => "unresolved",
+            Self::Unreadable => "unreadable",
             Self::Rejected => "rejected",
             Self::Unavailable => "unavailable",
         }
@@ -91,6 +95,7 @@ impl Outcome {
             ProblemCode::Misconfigured
             | ProblemCode::HandlerFailed
             | ProblemCode::ResponseNotStorable => Self::Failed,
+            ProblemCode::RecordUnreadable => Self::Unreadable,
         }
     }
 }

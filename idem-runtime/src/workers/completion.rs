@@ -95,7 +95,7 @@ where
 {
     let endpoint = operation.endpoint();
     let Some(kept) = operation.request() else {
-        tracing::error!(endpoint, "a kept request is damaged");
+        tracing::error!(endpoint, "a kept request cannot be read");
         return false;
     };
     let key = operation.key();

@@ -11,6 +11,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use actix_web::web::Bytes;
 use diesel::QueryResult;
+use diesel::result::Error;
 use futures_util::future::join_all;
 use serde::Serialize;
 use tokio::time::Instant;
@@ -20,10 +21,11 @@ use crate::idempotency::{Idempotency, Settings};
 use crate::policy::policies;
 use crate::reach::{Reach, Unreached};
 use crate::response::{DamagedResponse, StoredResponse, UNREPLAYED, written};
+use crate::seal::Packing;
 use crate::store::lease::Duty;
 use crate::store::{Backend, lease};
 use crate::supervise::{Ran, supervise};
-use crate::telemetry::{RECONCILED, count};
+use crate::telemetry::{RECONCILED, count, unreadable};
 
 /// How long a reconciler may think about one operation.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -158,7 +160,8 @@ impl RecordedResponse {
 /// more: a retry has taken the operation over, its late owner has renewed its lease or recorded a response,
 /// or somebody else has settled it.
 ///
-/// The response is honoured for `retain` from now on.
+/// The response is honoured for `retain` from now on. It is stored as it is given:
+/// [`Idempotency::settle`] also seals it.
 ///
 /// # Errors
 ///
@@ -170,13 +173,25 @@ pub async fn settle<C: Backend>(
     verdict: Verdict,
     retain: Duration,
 ) -> QueryResult<bool> {
+    settle_packed(connection, &Packing::unsealed(), operation, verdict, retain).await
+}
+
+async fn settle_packed<C: Backend>(
+    connection: &mut C,
+    packing: &Packing,
+    operation: &UnresolvedOperation,
+    verdict: Verdict,
+    retain: Duration,
+) -> QueryResult<bool> {
     match verdict {
         Verdict::Completed(response) if response.status.is_informational() => {
             tracing::error!("a response with an informational status settles nothing");
             Ok(false)
         }
         Verdict::Completed(response) => {
-            lease::settle(connection, operation.seen, &response.stored(), retain).await
+            let stored = packing.pack(operation.context(), response.stored());
+            let stored = stored.map_err(|error| Error::SerializationError(Box::new(error)))?;
+            lease::settle(connection, operation.seen, &stored, retain).await
         }
         Verdict::Released => lease::release(connection, operation.seen).await,
         Verdict::Unknown => Ok(false),
@@ -184,6 +199,24 @@ pub async fn settle<C: Backend>(
 }
 
 impl<C: Backend> Idempotency<C> {
+    /// The same as [`settle`], and packs the response as those of the application's handlers are: compressed and
+    /// [sealed](crate::Builder::seal).
+    ///
+    /// # Errors
+    ///
+    /// The database's error; whether the verdict has taken effect is then unknown, and it may be given again. Or
+    /// `SerializationError`: the response could not be sealed, and nothing has changed.
+    pub async fn settle(
+        &self,
+        connection: &mut C,
+        operation: &UnresolvedOperation,
+        verdict: Verdict,
+        retain: Duration,
+    ) -> QueryResult<bool> {
+        let packing = &self.settings().packing;
+        settle_packed(connection, packing, operation, verdict, retain).await
+    }
+
     /// Starts a worker that offers the unresolved operations to the application, save those that the
     /// [completion worker](Self::spawn_completion) drives. Any number of replicas may have one.
     ///
@@ -260,8 +293,10 @@ async fn offer<C: Backend>(
             return Ok(());
         }
     };
-    let settle =
-        async |connection: &mut C| settle(connection, operation, verdict.clone(), retain()).await;
+    let packing = &settings.packing;
+    let settle = async |connection: &mut C| {
+        settle_packed(connection, packing, operation, verdict.clone(), retain()).await
+    };
     let settled = Reach::new(settings, endpoint).ask(settle).await;
     let (_, settled) = settled.inspect_err(|_| reconciled("failed"))?;
     reconciled(if settled { result } else { "late" });
@@ -277,9 +312,14 @@ pub(super) async fn due<C: Backend>(
     let pause = settings.worker_interval;
     let due = async |connection: &mut C| lease::due(connection, duty, pause, BATCH).await;
     let (_, due) = Reach::new(settings, "workers").ask(due).await?;
+    let due = due.into_iter();
+    let due = due.filter_map(|row| UnresolvedOperation::new(row, &settings.packing));
     Ok(due
-        .into_iter()
-        .filter_map(UnresolvedOperation::new)
+        .inspect(|operation| {
+            if let Some(error) = operation.unreadable() {
+                unreadable(operation.endpoint(), error);
+            }
+        })
         .collect())
 }
 

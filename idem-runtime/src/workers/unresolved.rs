@@ -8,9 +8,10 @@ use diesel::QueryResult;
 use serde::de::DeserializeOwned;
 
 use crate::key::IdempotencyKey;
-use crate::lease::{Finished, KeptRequest, finished};
+use crate::lease::{Finished, KeptRequest, lines};
 use crate::policy::Unresolved;
 use crate::scope::OperationId;
+use crate::seal::{Context, Packing, Unreadable};
 use crate::store::lease::{Seen, UnresolvedRow};
 use crate::store::{Backend, lease};
 
@@ -21,11 +22,13 @@ pub struct UnresolvedOperation {
     pub(super) seen: Seen,
     key: IdempotencyKey,
     endpoint: String,
+    fingerprint: Vec<u8>,
     rule: Unresolved,
     attempts: u32,
     unresolved_for: Duration,
-    steps: Vec<Finished>,
-    request: Option<KeptRequest>,
+    steps: Vec<(String, Result<Finished, Unreadable>)>,
+    /// None where the endpoint keeps none, or what is kept is damaged.
+    request: Result<Option<KeptRequest>, Unreadable>,
 }
 
 impl std::fmt::Debug for UnresolvedOperation {
@@ -41,21 +44,35 @@ impl std::fmt::Debug for UnresolvedOperation {
 
 impl UnresolvedOperation {
     /// None where nobody has ever owned the row: it is locked for good.
-    pub(super) fn new(row: UnresolvedRow) -> Option<Self> {
+    pub(super) fn new(row: UnresolvedRow, packing: &Packing) -> Option<Self> {
         let rule = row.rule();
+        let context = Context {
+            scope: &row.scope,
+            key: &row.key,
+            fingerprint: &row.fingerprint,
+        };
+        let steps = lines(&row.steps.unwrap_or_default())
+            .map(|line| (line.step.clone(), packing.unpack_step(context, line)))
+            .collect();
+        let request = row
+            .request
+            .map(|kept| packing.unpack_request(context, kept));
+        let request = request.transpose();
+        let request = request.map(|kept| KeptRequest::read(&kept?));
         Some(Self {
+            steps,
+            request,
             seen: Seen {
                 id: OperationId::new(&row.scope, &row.key).row,
                 owner: row.owner.as_deref()?.try_into().ok()?,
                 lease: row.lease,
             },
+            fingerprint: row.fingerprint,
             key: IdempotencyKey::new(row.scope, row.key),
             endpoint: row.endpoint,
             rule,
             attempts: u32::try_from(row.attempts).unwrap_or(u32::MAX),
             unresolved_for: Duration::from_millis(u64::try_from(row.since).unwrap_or_default()),
-            steps: finished(&row.steps.unwrap_or_default()).collect(),
-            request: row.request.as_deref().and_then(KeptRequest::read),
         })
     }
 
@@ -69,11 +86,12 @@ impl UnresolvedOperation {
             },
             key,
             endpoint: endpoint.to_owned(),
+            fingerprint: Vec::new(),
             rule: Unresolved::Hold,
             attempts: 1,
             unresolved_for: Duration::ZERO,
             steps: Vec::new(),
-            request: None,
+            request: Ok(None),
         }
     }
 
@@ -110,27 +128,53 @@ impl UnresolvedOperation {
 
     /// The names of its finished steps, in their order.
     pub fn steps(&self) -> impl Iterator<Item = &str> {
-        self.steps.iter().map(|finished| &*finished.step)
+        self.steps.iter().map(|(step, _)| &**step)
     }
 
     /// The result of a finished step; `None` if there is no such step.
     ///
     /// # Errors
     ///
-    /// The result is not a `T`.
+    /// The result is not a `T`, or it is [sealed](crate::Builder::seal) and was not opened.
     pub fn step<T: DeserializeOwned>(&self, name: &str) -> Option<serde_json::Result<T>> {
-        let finished = self.steps.iter().find(|finished| finished.step == name)?;
-        Some(serde_json::from_str(finished.result.get()))
+        let (_, finished) = self.steps.iter().find(|(step, _)| step == name)?;
+        Some(match finished {
+            Ok(finished) => serde_json::from_str(finished.result.get()),
+            Err(unreadable) => Err(serde::de::Error::custom(unreadable)),
+        })
     }
 
-    /// The accepted request, where the endpoint keeps it.
+    /// The accepted request, where the endpoint keeps it, unless it is [sealed](crate::Builder::seal) and was not opened.
     #[must_use]
     pub fn request(&self) -> Option<&KeptRequest> {
-        self.request.as_ref()
+        self.request.as_ref().ok()?.as_ref()
+    }
+
+    /// Why what is kept of it cannot be read.
+    pub(super) fn unreadable(&self) -> Option<&Unreadable> {
+        let of_steps = self
+            .steps
+            .iter()
+            .filter_map(|(_, step)| step.as_ref().err());
+        self.request
+            .as_ref()
+            .err()
+            .into_iter()
+            .chain(of_steps)
+            .next()
+    }
+
+    pub(super) fn context(&self) -> Context<'_> {
+        Context {
+            scope: self.key.scope(),
+            key: self.key.as_str(),
+            fingerprint: &self.fingerprint,
+        }
     }
 }
 
-/// The unresolved operations, the longest unresolved first, at most `limit`: for an operator's list.
+/// The unresolved operations, the longest unresolved first, at most `limit`: for an operator's list. What is sealed is
+/// not opened.
 ///
 /// # Errors
 ///
@@ -140,14 +184,15 @@ pub async fn unresolved<C: Backend>(
     limit: u32,
 ) -> QueryResult<Vec<UnresolvedOperation>> {
     let rows = lease::unresolved(connection, limit).await?;
+    let packing = Packing::unsealed();
     Ok(rows
         .into_iter()
-        .filter_map(UnresolvedOperation::new)
+        .filter_map(|row| UnresolvedOperation::new(row, &packing))
         .collect())
 }
 
 /// The operation with this scope, as it stands in the table, and this key, if it is unresolved: for an operator who
-/// [settles](crate::settle) it.
+/// [settles](crate::settle) it. What is sealed is not opened.
 ///
 /// # Errors
 ///
@@ -159,5 +204,5 @@ pub async fn unresolved_operation<C: Backend>(
 ) -> QueryResult<Option<UnresolvedOperation>> {
     let row = lease::unresolved_one(connection, OperationId::new(scope, key).row).await?;
     let row = row.filter(|row| row.scope == scope && row.key == key);
-    Ok(row.and_then(UnresolvedOperation::new))
+    Ok(row.and_then(|row| UnresolvedOperation::new(row, &Packing::unsealed())))
 }

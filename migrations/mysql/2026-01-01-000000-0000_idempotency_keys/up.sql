@@ -22,7 +22,7 @@ CREATE TABLE idempotency_keys (
     status           smallint
         COMMENT 'HTTP status of the recorded response. At 400 and above the effects of the operation were rolled back. NULL: not recorded yet (lease mode only).',
     headers          longtext
-        COMMENT 'Headers of the recorded response, in the order in which they are replayed.',
+        COMMENT 'Headers of the recorded response, in the order in which they are replayed. A first line with @ says how headers and body are packed: @sealed VERSION KEY, @zstd LENGTH.',
     body             longblob
         COMMENT 'Body of the recorded response, byte for byte. To read a text: CONVERT(body USING utf8mb4).',
     recorded_at      datetime(6)

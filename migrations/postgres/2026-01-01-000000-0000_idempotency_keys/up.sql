@@ -50,7 +50,7 @@ COMMENT ON COLUMN idempotency_keys.fingerprint IS
 COMMENT ON COLUMN idempotency_keys.status IS
 'HTTP status of the recorded response. At 400 and above the effects of the operation were rolled back. NULL: not recorded yet (lease mode only).';
 COMMENT ON COLUMN idempotency_keys.headers IS
-'Headers of the recorded response, in the order in which they are replayed.';
+'Headers of the recorded response, in the order in which they are replayed. A first line with @ says how headers and body are packed: @sealed VERSION KEY, @zstd LENGTH.';
 COMMENT ON COLUMN idempotency_keys.body IS
 'Body of the recorded response, byte for byte. To read a text: convert_from(body, ''UTF8'').';
 COMMENT ON COLUMN idempotency_keys.recorded_at IS

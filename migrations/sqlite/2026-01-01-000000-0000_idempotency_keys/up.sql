@@ -29,7 +29,8 @@ CREATE TABLE idempotency_keys (
     -- HTTP status of the recorded response. At 400 and above the effects of the operation were rolled
     -- back. NULL: not recorded yet (lease mode only).
     status           INTEGER,
-    -- Headers of the recorded response, in the order in which they are replayed.
+    -- Headers of the recorded response, in the order in which they are replayed. A first line with @ says
+    -- how headers and body are packed: @sealed VERSION KEY, @zstd LENGTH.
     headers          TEXT,
     -- Body of the recorded response, byte for byte. To read a text: CAST(body AS TEXT).
     body             BLOB,

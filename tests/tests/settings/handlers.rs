@@ -44,7 +44,7 @@ macro_rules! stamp {
         pub(crate) mod handlers {
             use std::sync::atomic::{AtomicU32, Ordering};
 
-            use actix_web::{HttpResponse, post, web};
+            use actix_web::{HttpRequest, HttpResponse, post, web};
             use diesel_async::{AsyncConnection, RunQueryDsl};
             use idem_runtime::{IdempotencyKey, Retry, idempotent};
 
@@ -267,6 +267,42 @@ macro_rules! stamp {
                 Ok(HttpResponse::Ok().finish())
             }
 
+            /// Answers with its body, in headers too.
+            #[post("/secret")]
+            #[idempotent]
+            pub(crate) async fn secret(
+                body: String,
+                connection: &mut $connection,
+            ) -> Result<HttpResponse, AppError> {
+                mark("secret", connection).await?;
+                let mut answer = HttpResponse::Created();
+                answer.insert_header(("x-secret", body.clone()));
+                Ok(match body.is_empty() {
+                    true => answer.finish(),
+                    false => answer.body(body),
+                })
+            }
+
+            /// Answers with its body, of the type and in the encoding that the request wants, and keeps some of it to
+            /// itself.
+            #[post("/card")]
+            #[idempotent(redact = ["/card/number", "/pins"])]
+            pub(crate) async fn card(
+                request: HttpRequest,
+                body: web::Bytes,
+                connection: &mut $connection,
+            ) -> Result<HttpResponse, AppError> {
+                mark("card", connection).await?;
+                let mut answer = HttpResponse::Created();
+                answer.insert_header(("content-digest", "sha-256=:x:"));
+                for (wanted, header) in [("accept", "content-type"), ("te", "content-encoding")] {
+                    if let Some(value) = request.headers().get(wanted) {
+                        answer.insert_header((header, value.clone()));
+                    }
+                }
+                Ok(answer.body(body))
+            }
+
             pub(crate) fn routes(config: &mut web::ServiceConfig) {
                 config
                     .service(plain)
@@ -280,6 +316,8 @@ macro_rules! stamp {
                     .service(swallowing)
                     .service(late)
                     .service(json)
+                    .service(secret)
+                    .service(card)
                     .service(derived)
                     .service(tenant)
                     .service(large)

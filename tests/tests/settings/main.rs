@@ -13,6 +13,7 @@ mod only_mysql_blocking;
 mod only_postgres;
 mod only_sqlite;
 mod open;
+mod sealed;
 
 cases::stamp! {
     postgres Postgres diesel_async::AsyncPgConnection,

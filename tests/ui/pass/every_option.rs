@@ -21,6 +21,7 @@ async fn defaults(_conn: &mut AsyncPgConnection) -> HttpResponse {
     fingerprint = "raw",
     body_limit = "64KiB",
     response_limit = "128KiB",
+    redact = ["/card/number", "/a~1b/0"],
     timeout = "10s",
     isolation = "serializable",
     retries = 3
@@ -48,6 +49,7 @@ fn main() {
     assert_eq!(defaults.fingerprint, BodyForm::Json);
     assert_eq!(defaults.body_limit, 2 * 1024 * 1024);
     assert_eq!(defaults.response_limit, 1024 * 1024);
+    assert!(defaults.redact.is_empty());
     assert_eq!(defaults.timeout, Duration::from_secs(30));
     assert_eq!(defaults.isolation, None);
     assert_eq!(defaults.retries, 0);
@@ -63,6 +65,7 @@ fn main() {
     assert_eq!(others.fingerprint, BodyForm::Raw);
     assert_eq!(others.body_limit, 64 * 1024);
     assert_eq!(others.response_limit, 128 * 1024);
+    assert_eq!(others.redact, ["/card/number", "/a~1b/0"]);
     assert_eq!(others.timeout, Duration::from_secs(10));
     assert_eq!(others.isolation, Some(Isolation::Serializable));
     assert_eq!(others.retries, 3);

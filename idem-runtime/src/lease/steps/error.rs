@@ -6,6 +6,7 @@ use actix_web::{HttpResponse, ResponseError};
 
 use crate::operation::Refusal;
 use crate::problem::{DEFAULT_BASE, Problem};
+use crate::seal::SealError;
 use crate::store::CommitError;
 
 /// Why a step was not done, or its result is not remembered.
@@ -69,6 +70,15 @@ pub enum StepError {
         step: String,
         /// What is wrong with it.
         source: serde_json::Error,
+    },
+    /// The result could not be sealed, and nothing is stored that is not. What the step did outside has happened.
+    #[error("the result of the step `{step}` cannot be sealed")]
+    #[non_exhaustive]
+    Unsealed {
+        /// The step.
+        step: String,
+        /// Why not.
+        source: SealError,
     },
     /// The results of all steps together are too long to be remembered. What the step did outside has happened.
     #[error("with the step `{step}` the results have more than {limit} bytes")]

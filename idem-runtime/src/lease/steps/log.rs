@@ -4,39 +4,11 @@
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-
 use super::StepError;
-
-/// A finished step as it stands in its row: one line of JSON.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Finished {
-    pub(crate) step: String,
-    pub(crate) result: Box<RawValue>,
-}
-
-/// The line of a finished step.
-pub(crate) fn line(name: &str, value: &impl Serialize) -> serde_json::Result<String> {
-    let finished = Finished {
-        step: name.to_owned(),
-        result: serde_json::value::to_raw_value(value)?,
-    };
-    // A value may hold JSON text as it came, and that has its line breaks between tokens, where a space says the same.
-    let mut line = serde_json::to_string(&finished)?.replace('\n', " ");
-    line.push('\n');
-    Ok(line)
-}
-
-/// The finished steps in their order. One whose outcome was unknown may have been written twice.
-pub(crate) fn finished(text: &str) -> impl Iterator<Item = Finished> {
-    let mut seen = std::collections::HashSet::new();
-    text.lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .filter(move |finished: &Finished| seen.insert(finished.step.clone()))
-}
+use super::line::{Finished, StepLine, lines};
 
 /// What a run has been told so far.
+#[derive(Default)]
 pub(crate) struct Log {
     /// Finished by an earlier run, and not yet asked for by this one.
     ahead: VecDeque<Finished>,
@@ -57,14 +29,16 @@ pub(crate) enum Asked {
 }
 
 impl Log {
-    pub(crate) fn read(text: &str) -> Self {
-        Self {
-            ahead: finished(text).collect(),
-            behind: Vec::new(),
-            running: None,
-            failed: None,
+    /// That of an earlier run, whose lines are opened so.
+    pub(crate) fn read<E>(
+        text: &str,
+        open: impl FnMut(StepLine) -> Result<Finished, E>,
+    ) -> Result<Self, E> {
+        Ok(Self {
+            ahead: lines(text).map(open).collect::<Result<_, _>>()?,
             size: text.len(),
-        }
+            ..Self::default()
+        })
     }
 
     pub(crate) fn ask(&mut self, name: &str) -> Result<Asked, StepError> {
@@ -144,31 +118,9 @@ mod tests {
     use super::*;
 
     fn log(names: &[&str]) -> Log {
-        let lines: String = names
-            .iter()
-            .map(|name| line(name, &name.len()).unwrap())
-            .collect();
-        Log::read(&lines)
-    }
-
-    #[test]
-    fn a_line_is_one_line_whatever_the_result_holds() {
-        let line = line("a\n\"b", &"x\ny\0").unwrap();
-        assert_eq!(line.matches('\n').count(), 1);
-        let read: Vec<_> = finished(&line).collect();
-        assert_eq!(read[0].step, "a\n\"b");
-        assert_eq!(read[0].result.get(), r#""x\ny\u0000""#);
-    }
-
-    #[test]
-    fn a_result_that_is_json_text_of_many_lines_is_one_line() {
-        let text = "{\n  \"charge\": [\r\n 1.0 ]\n}";
-        let provider: Box<RawValue> = RawValue::from_string(text.to_owned()).unwrap();
-        let line = line("charge", &provider).unwrap();
-        assert_eq!(line.matches('\n').count(), 1);
-        let read: Vec<_> = finished(&line).collect();
-        assert_eq!(read[0].step, "charge");
-        assert_eq!(read[0].result.get(), text.replace('\n', " "));
+        let line = |name: &&str| StepLine::of(Finished::new(name, &name.len()).unwrap()).text();
+        let lines: String = names.iter().map(line).map(Result::unwrap).collect();
+        Log::read(&lines, StepLine::plain).unwrap()
     }
 
     #[test]

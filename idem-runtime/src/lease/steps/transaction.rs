@@ -7,7 +7,7 @@ use diesel::QueryResult;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Fault, StepError, Steps, Turn, finished, insist};
+use super::{Fault, StepError, Steps, Turn, insist, lines};
 use crate::lease::holding::Writing;
 use crate::operation::Chain;
 use crate::pool::Loan;
@@ -123,7 +123,7 @@ impl<C: Backend> Steps<C> {
         let steps = async |connection: &mut C| lease::steps(connection, &held).await;
         let found = insist(&self.0.settings, &self.0.endpoint, lease, steps);
         let text = found.await.ok().flatten().unwrap_or_default();
-        match finished(&text).any(|done| done.step == name) {
+        match lines(&text).any(|done| done.step == name) {
             true => Ok(()),
             false => Err(self.blame(Fault::Unavailable, StepError::Unavailable)),
         }

@@ -8,12 +8,14 @@ use diesel::prelude::Queryable;
 use super::{Held, Leases, RELEASED, RERUN};
 use crate::policy::Unresolved;
 use crate::response::StoredResponse;
+use crate::seal::Context;
 use crate::store::statement::{Piece, StateQuery, statement};
 
 /// What is to be known of a row besides its record.
 #[derive(Debug, Queryable)]
 pub struct State {
     pub(crate) scope: String,
+    pub(crate) key: String,
     pub(crate) fingerprint: Vec<u8>,
     pub(crate) owner: Option<Vec<u8>>,
     /// What the claim said of the case that its lease runs out; NULL is `hold`.
@@ -56,10 +58,18 @@ impl State {
         self.status.is_none()
     }
 
-    /// The recorded response, unless the row is pending.
-    pub(crate) fn response(self) -> Option<StoredResponse> {
-        let status = self.status?;
-        Some(StoredResponse::of_columns(status, self.headers, self.body))
+    /// The recorded response as it is stored, unless the row is pending.
+    pub(crate) fn take_response(&mut self) -> Option<StoredResponse> {
+        let (status, headers, body) = (self.status?, self.headers.take(), self.body.take());
+        Some(StoredResponse::of_columns(status, headers, body))
+    }
+
+    pub(crate) fn context(&self) -> Context<'_> {
+        Context {
+            scope: &self.scope,
+            key: &self.key,
+            fingerprint: &self.fingerprint,
+        }
     }
 }
 
@@ -69,7 +79,9 @@ pub(crate) async fn state<C: Leases>(
     id: [u8; 16],
 ) -> QueryResult<Option<State>> {
     let state = statement![
-        "SELECT scope, fingerprint, ",
+        "SELECT scope, ",
+        Piece::Key,
+        ", fingerprint, ",
         Piece::BytesOfId("owner"),
         ", unresolved, coalesce(lease_expires_at <= ",
         Piece::Now,

@@ -21,6 +21,7 @@ pub struct UnresolvedRow {
     pub(crate) scope: String,
     pub(crate) key: String,
     pub(crate) endpoint: String,
+    pub(crate) fingerprint: Vec<u8>,
     pub(crate) owner: Option<Vec<u8>>,
     unresolved: Option<String>,
     pub(crate) steps: Option<String>,
@@ -156,7 +157,7 @@ fn unresolved_columns() -> Statement {
     statement![
         "scope, ",
         Piece::Key,
-        ", endpoint, ",
+        ", endpoint, fingerprint, ",
         Piece::BytesOfId("owner"),
         ", unresolved, steps, request, ",
         Piece::Wide("coalesce(attempts, 0)"),

@@ -10,7 +10,7 @@ mod late;
 mod plays;
 mod pools;
 mod resuming;
-mod runs;
+pub(crate) mod runs;
 mod steps;
 mod stranded;
 mod verdicts;
@@ -32,12 +32,18 @@ use tokio::sync::Notify;
 use crate::open::{Answer, identified};
 
 /// A backend, and the handlers that are stamped for it.
-trait Kind: idem_runtime::Backend + diesel_async::AsyncConnection {
+pub(crate) trait Kind: idem_runtime::Backend + diesel_async::AsyncConnection {
     const BACKEND: idem_tests::Backend;
     /// Fails, and takes the transaction with it.
     const SPOILING: &'static str;
     /// Takes longer than any time-out here.
     const ENDLESS: &'static str;
+    /// Around a column of bytes: its hex digits.
+    const HEX: (&'static str, &'static str);
+    /// The column `key`.
+    const KEY: &'static str;
+    /// Takes the last byte of a body away.
+    const CUT: &'static str;
     /// Around a column of bytes: its text.
     const TEXT: (&'static str, &'static str);
 
@@ -46,6 +52,9 @@ trait Kind: idem_runtime::Backend + diesel_async::AsyncConnection {
     fn deadpool(database: &Database, size: u32) -> Shared<Self>;
 
     fn routes(config: &mut web::ServiceConfig);
+
+    /// The handlers in transaction mode.
+    fn plain_routes(config: &mut web::ServiceConfig);
 
     async fn builder(database: &Database) -> Builder<Self> {
         identified(Idempotency::builder(Self::bb8(database, 1).await))
@@ -64,17 +73,20 @@ trait Kind: idem_runtime::Backend + diesel_async::AsyncConnection {
     }
 }
 
-type Postgres = crate::postgres::handlers::Connection;
-type Mysql = crate::mysql::handlers::Connection;
-type Sqlite = crate::sqlite::handlers::Connection;
+pub(crate) type Postgres = crate::postgres::handlers::Connection;
+pub(crate) type Mysql = crate::mysql::handlers::Connection;
+pub(crate) type Sqlite = crate::sqlite::handlers::Connection;
 
 macro_rules! kind {
-    ($connection:ident $module:ident $backend:ident, $spoiling:expr, $endless:expr, $text:expr) => {
+    ($connection:ident $module:ident $backend:ident, $spoiling:expr, $endless:expr, $text:expr, $hex:expr, $key:expr, $cut:expr) => {
         impl Kind for $connection {
             const BACKEND: idem_tests::Backend = idem_tests::Backend::$backend;
             const SPOILING: &'static str = $spoiling;
             const ENDLESS: &'static str = $endless;
             const TEXT: (&'static str, &'static str) = $text;
+            const HEX: (&'static str, &'static str) = $hex;
+            const KEY: &'static str = $key;
+            const CUT: &'static str = $cut;
 
             async fn bb8(database: &Database, size: u32) -> Shared<Self> {
                 let pool = bb8::Pool::builder().max_size(size);
@@ -90,14 +102,18 @@ macro_rules! kind {
             fn routes(config: &mut web::ServiceConfig) {
                 handlers::$module::routes(config);
             }
+
+            fn plain_routes(config: &mut web::ServiceConfig) {
+                crate::$module::handlers::routes(config);
+            }
         }
     };
 }
 
-kind! { Postgres postgres Postgres, "INSERT INTO taken VALUES (1)", "SELECT pg_sleep(3600)", ("convert_from(", ", 'UTF8')") }
-kind! { Mysql mysql Mysql, "ROLLBACK; INSERT INTO taken VALUES (1)", "SELECT sleep(3600)", ("CONVERT(", " USING utf8mb4)") }
+kind! { Postgres postgres Postgres, "INSERT INTO taken VALUES (1)", "SELECT pg_sleep(3600)", ("convert_from(", ", 'UTF8')"), ("encode(", ", 'hex')"), "key", "body = substr(body, 1, length(body) - 1)" }
+kind! { Mysql mysql Mysql, "ROLLBACK; INSERT INTO taken VALUES (1)", "SELECT sleep(3600)", ("CONVERT(", " USING utf8mb4)"), ("hex(", ")"), "`key`", "body = left(body, length(body) - 1)" }
 kind! { Sqlite sqlite Sqlite, "INSERT OR ROLLBACK INTO taken VALUES (1)",
-"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000000) SELECT count(*) FROM n", ("CAST(", " AS text)") }
+"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000000) SELECT count(*) FROM n", ("CAST(", " AS text)"), ("hex(", ")"), "key", "body = substr(body, 1, length(body) - 1)" }
 
 /// Stamps each `async fn<K: Kind>()` as a test on every backend.
 macro_rules! each {
@@ -122,10 +138,10 @@ macro_rules! each {
         }
     };
 }
-use each;
+pub(crate) use each;
 
 /// A pool of which a test keeps a clone.
-struct Shared<C>(Arc<dyn ConnectionPool<C>>);
+pub(crate) struct Shared<C>(Arc<dyn ConnectionPool<C>>);
 
 impl<C> Clone for Shared<C> {
     fn clone(&self) -> Self {
@@ -145,7 +161,7 @@ impl<C: 'static> ConnectionPool<C> for Shared<C> {
 
 /// What handlers tell a test.
 #[derive(Default)]
-struct Told {
+pub(crate) struct Told {
     runs: AtomicU32,
     words: Mutex<Vec<String>>,
     /// For who waits for a word of the test.
@@ -154,36 +170,36 @@ struct Told {
 
 impl Told {
     /// Counts a run; the first is 1.
-    fn run(&self) -> u32 {
+    pub(crate) fn run(&self) -> u32 {
         self.runs.fetch_add(1, Ordering::SeqCst) + 1
     }
 
-    fn runs(&self) -> u32 {
+    pub(crate) fn runs(&self) -> u32 {
         self.runs.load(Ordering::SeqCst)
     }
 
-    fn say(&self, word: impl Into<String>) {
+    pub(crate) fn say(&self, word: impl Into<String>) {
         self.words.lock().unwrap().push(word.into());
     }
 
-    fn words(&self) -> Vec<String> {
+    pub(crate) fn words(&self) -> Vec<String> {
         self.words.lock().unwrap().clone()
     }
 
     /// How often this was said.
-    fn times(&self, word: &str) -> u32 {
+    pub(crate) fn times(&self, word: &str) -> u32 {
         let words = self.words.lock().unwrap();
         words.iter().map(|said| u32::from(said == word)).sum()
     }
 
     /// Until it was said so often.
-    async fn until(&self, word: &str, times: u32) {
+    pub(crate) async fn until(&self, word: &str, times: u32) {
         idem_tests::until(word, async || (self.times(word) >= times).then_some(())).await;
     }
 }
 
 /// The application of these settings.
-fn app<K: Kind>(
+pub(crate) fn app<K: Kind>(
     idempotency: &Idempotency<K>,
     told: &web::Data<Told>,
 ) -> App<
@@ -204,7 +220,7 @@ fn app<K: Kind>(
 }
 
 /// One request after the other, to an application of these settings.
-async fn send<K: Kind>(
+pub(crate) async fn send<K: Kind>(
     builder: Builder<K>,
     told: &web::Data<Told>,
     requests: Vec<TestRequest>,
@@ -236,13 +252,13 @@ async fn play<K: Kind>(requests: Vec<TestRequest>) -> Played {
     }
 }
 
-fn statuses(answers: &[Answer]) -> Vec<u16> {
+pub(crate) fn statuses(answers: &[Answer]) -> Vec<u16> {
     let statuses = answers.iter().map(|answer| answer.status.as_u16());
     statuses.collect()
 }
 
 /// A connection of one's own.
-async fn connect<K: Kind>(database: &Database) -> K {
+pub(crate) async fn connect<K: Kind>(database: &Database) -> K {
     let pool = K::bb8(database, 1).await;
     match pool.dedicate().await {
         Ok(connection) => connection,
@@ -251,7 +267,10 @@ async fn connect<K: Kind>(database: &Database) -> K {
 }
 
 /// The unresolved operation whose lease the test lets run out. A renewal may have been under way.
-async fn unresolved<K: Kind>(database: &Database, connection: &mut K) -> UnresolvedOperation {
+pub(crate) async fn unresolved<K: Kind>(
+    database: &Database,
+    connection: &mut K,
+) -> UnresolvedOperation {
     loop {
         database.expire_leases().await;
         let mut unresolved = idem_runtime::unresolved(connection, 2).await.unwrap();
@@ -263,7 +282,7 @@ async fn unresolved<K: Kind>(database: &Database, connection: &mut K) -> Unresol
 }
 
 /// What the one row has in this column of text.
-async fn column(database: &Database, name: &str) -> Option<String> {
+pub(crate) async fn column(database: &Database, name: &str) -> Option<String> {
     let query = format!("SELECT {name} FROM idempotency_keys");
     database.text(&query).await
 }

@@ -12,6 +12,9 @@ use idem_runtime::Steps;
 use super::plays::{Failure, mark, transact};
 use super::{Kind, Told};
 
+/// What [`secret`] remembers.
+pub(crate) const SECRET: &str = "4111 1111";
+
 type Answer = Result<HttpResponse, Failure>;
 
 fn answer(status: u16) -> Answer {
@@ -44,6 +47,7 @@ pub(super) async fn play<C: Kind>(
         "slow" => slow(steps).await,
         "impatient" => impatient(run, key, steps, told).await,
         "small" => small(key, steps).await,
+        "secret" => secret(run, steps, told).await,
         _ => panic!("{name}"),
     };
     played.inspect_err(|error| told.say(format!("{error:?}")))
@@ -56,6 +60,17 @@ async fn first<C: Kind>(steps: &Steps<C>) -> Result<u32, Failure> {
 async fn small<C: Kind>(key: &str, steps: &Steps<C>) -> Answer {
     transact(steps, "order", key).await?;
     answer(201)
+}
+
+/// Fails behind a step whose result nobody should read, at first.
+async fn secret<C: Kind>(run: u32, steps: &Steps<C>, told: &Told) -> Answer {
+    let card = async |_| {
+        told.say("the step was done");
+        Ok::<_, Failure>(SECRET.to_owned())
+    };
+    let card: String = steps.call("card", card).await?;
+    assert_eq!(card, SECRET);
+    answer(if run == 1 { 502 } else { 201 })
 }
 
 /// Lets itself be run again, and then fails.
