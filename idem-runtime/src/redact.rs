@@ -119,6 +119,10 @@ impl<'de> Deserialize<'de> for Members<'de> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+    use serde_json::Value;
+
     use super::*;
 
     fn redact(text: &str, pointers: &[&str]) -> String {
@@ -190,6 +194,75 @@ mod tests {
                 "{pointer}"
             );
         }
+    }
+
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            "[a\\[\\]{}\",:\\\\~/\u{e9}\n]{0,6}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(5, 40, 5, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                prop::collection::hash_map("[a0~/\u{e9}\"\\\\]{0,2}", inner, 0..5)
+                    .prop_map(|members| members.into_iter().collect()),
+            ]
+        })
+    }
+
+    /// Where anything stands in it.
+    fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+        let mut inside = |name: &str, value: &Value| {
+            let name = name.replace('~', "~0").replace('/', "~1");
+            let at = format!("{at}/{name}");
+            found.push(at.clone());
+            places(value, &at, found);
+        };
+        match value {
+            Value::Object(members) => members.iter().for_each(|(name, value)| inside(name, value)),
+            Value::Array(elements) => {
+                let elements = elements.iter().enumerate();
+                elements.for_each(|(place, value)| inside(&place.to_string(), value));
+            }
+            _ => {}
+        }
+    }
+
+    proptest! {
+        /// As serde_json finds places and writes values.
+        #[test]
+        fn whatever_is_pointed_at_is_left_out_and_nothing_else(
+            mut value in value(),
+            chosen in prop::collection::vec(any::<Index>(), 1..4),
+            is_pretty: bool,
+        ) {
+            let text = match is_pretty {
+                true => serde_json::to_string_pretty(&value),
+                false => serde_json::to_string(&value),
+            }
+            .unwrap();
+            let mut all = Vec::new();
+            places(&value, "", &mut all);
+            prop_assume!(!all.is_empty());
+            let pointers: Vec<_> = chosen.iter().map(|index| &*all[index.index(all.len())]).collect();
+            let redacted = redact(&text, &pointers);
+            for pointer in pointers {
+                // It may be within one that is gone already.
+                if let Some(place) = value.pointer_mut(pointer) {
+                    *place = "[redacted]".into();
+                }
+            }
+            prop_assert_eq!(serde_json::from_str::<Value>(&redacted).unwrap(), value);
+        }
+    }
+
+    #[test]
+    fn nesting_however_deep_is_looked_into() {
+        let text = format!("{{\"a\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        assert_eq!(redact(&text, &["/a"]), r#"{"a":"[redacted]"}"#);
+        assert_eq!(redact(&text, &["/a/0/0"]), r#"{"a":[["[redacted]"]]}"#);
     }
 
     #[test]
