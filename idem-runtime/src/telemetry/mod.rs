@@ -6,6 +6,7 @@
 //!
 //! No SQL, no decisions about outcomes.
 
+mod background;
 mod digests;
 #[cfg(test)]
 mod documented;
@@ -15,6 +16,7 @@ mod outcome;
 mod phase;
 mod tally;
 
+pub(crate) use background::{ended, publishing, relay_turn, took, worker_turn};
 pub(crate) use digests::KeyDigests;
 pub(crate) use meters::count;
 pub(crate) use names::{
