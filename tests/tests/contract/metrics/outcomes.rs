@@ -14,6 +14,7 @@ in_both_styles! {
     a_store_that_is_away_is_counted,
     each_duplicate_is_counted_once,
     who_waits_is_counted_once_and_measured,
+    what_nobody_has_configured_is_counted,
 }
 
 const ACCOUNT: &str = "/account/script";
@@ -177,4 +178,13 @@ async fn who_waits_is_counted_once_and_measured(stage: &Stage) {
     assert_eq!(metrics.requests(WAIT), expected);
     let waited = format!(r#"idempotency_wait_seconds_count{{endpoint="POST {WAIT}"}}"#);
     assert_eq!(metrics.value(&waited), 2.0);
+}
+
+async fn what_nobody_has_configured_is_counted(stage: &Stage) {
+    const PATH: &str = "/unconfigured/blocking/script";
+    let app = measured(stage).await;
+    let answer = app.send(&ask(PATH, "k", &marking("k"))).await;
+    assert_eq!(answer.code(), "idempotency-misconfigured");
+    let metrics = Metrics::of(&app).await;
+    assert_eq!(metrics.requests(PATH), counts([("failed", 1)]));
 }
