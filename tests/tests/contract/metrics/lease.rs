@@ -149,8 +149,8 @@ async fn a_step_that_finds_no_store_is_unavailable(stage: &Stage) {
 async fn after_a_408_of_lease_mode_nobody_knows(stage: &Stage) {
     let app = measured(stage).await;
     let late = json!({ "label": "late", "status": 408 });
-    for path in [HOLD, "/account/script"] {
-        assert_eq!(app.send(&ask(path, "k", &late)).await.status, 408);
+    for (path, key) in [(HOLD, "leased"), ("/account/script", "undone")] {
+        assert_eq!(app.send(&ask(path, key, &late)).await.status, 408);
     }
     let expected = counts([("failed", 1), ("POST /account/script unrecorded", 1)]);
     assert_eq!(Metrics::of(&app).await.requests(HOLD), expected);
