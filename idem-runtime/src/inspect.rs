@@ -68,7 +68,7 @@ pub struct Operation {
     pub scope: String,
     /// The client's key.
     pub key: String,
-    /// Method and route of the endpoint that ran it.
+    /// Method and route of the endpoint that ran it; `*` where there is no route.
     pub endpoint: String,
     /// What it is.
     pub state: OperationState,
