@@ -54,7 +54,7 @@ impl Finding {
 
     pub(super) fn unknown(check: &str, error: &Error) -> Self {
         let says = format!("could not be checked: {}", reason(error));
-        let to_do = "The user of the URL needs SELECT on the tables, and on the catalogs. The other findings may say more.";
+        let to_do = "The user of the URL has to be allowed to read the tables and the catalogs. The other findings may say more.";
         Self::warning(check, says, to_do)
     }
 
