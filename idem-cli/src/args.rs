@@ -9,7 +9,7 @@ use uuid::Uuid;
 /// Tools for applications that use idem-runtime, and for those who operate them.
 ///
 /// Exit codes: 0 all is well; 1 something was found, or was not done; 2 a wrong command line, or a
-/// database that does not answer.
+/// database that does not answer; 3 it was done, but could not be written down in the file of --audit.
 #[derive(Debug, Parser)]
 #[command(name = "idem", version)]
 pub(crate) struct Args {
@@ -103,7 +103,8 @@ pub(crate) struct Changing {
     /// Do not ask. Without a terminal this is the only way.
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Add the audit line to this file, besides standard error.
+    /// Add the audit line to this file, besides standard error. If the line cannot be written behind the
+    /// change, the exit code is 3.
     #[arg(long, value_name = "FILE")]
     pub(crate) audit: Option<PathBuf>,
 }

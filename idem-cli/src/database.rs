@@ -1,4 +1,5 @@
-//! One connection to a database of each backend.
+//! One connection to a database of each backend. None of them waits without end for what somebody else has locked. It
+//! is less than the ten seconds that the runtime waits for the answer to a statement: that it was given up is then known.
 
 use std::fs;
 use std::time::Duration;
@@ -19,12 +20,16 @@ const PATIENCE: u64 = 10;
 pub(crate) async fn postgres(url: &str) -> Result<AsyncPgConnection, Error> {
     let mut connection = establish(url).await?;
     pool::set_up_postgres(&mut connection).await?;
+    connection.batch_execute("SET lock_timeout = '3s'").await?;
     Ok(connection)
 }
 
 pub(crate) async fn mysql(url: &str) -> Result<AsyncMysqlConnection, Error> {
     let mut connection = establish(url).await?;
     pool::set_up_mysql(&mut connection).await?;
+    // The runtime tries some of its statements ten times.
+    let bounded = "SET SESSION innodb_lock_wait_timeout = 1, SESSION lock_wait_timeout = 1";
+    connection.batch_execute(bounded).await?;
     Ok(connection)
 }
 

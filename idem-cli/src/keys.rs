@@ -108,6 +108,8 @@ pub(crate) async fn list<C: Backend>(conn: &mut C, asked: &ListKeys) -> Result<(
     filter.scope.clone_from(&asked.scope);
     filter.endpoint.clone_from(&asked.endpoint);
     filter.state = asked.state.map(Into::into);
+    // The table has no column for what is left out.
+    filter.is_brief = !asked.target.json;
     let found = inspect::operations(conn, &filter, asked.after, asked.limit).await?;
     let is_full = found.len() == asked.limit as usize;
     let page = Page {

@@ -5,6 +5,7 @@
 mod args;
 mod audit;
 mod catalog;
+mod change;
 mod confirm;
 mod database;
 mod defaults;
@@ -16,6 +17,7 @@ mod migration;
 mod outbox;
 mod output;
 mod prune;
+mod signals;
 mod verdict;
 
 use std::io::{Write, stderr};

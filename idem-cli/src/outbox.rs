@@ -5,10 +5,11 @@ use idem_runtime::{Backend, inspect};
 use serde::Serialize;
 
 use crate::args::{ListMessages, OneMessage};
-use crate::audit::{Audit, Change};
+use crate::audit::Audit;
+use crate::change::{Words, carry_out};
 use crate::confirm::confirm;
 use crate::error::Error;
-use crate::output::{length, milliseconds, print, print_done, table};
+use crate::output::{length, milliseconds, print, table};
 
 #[derive(Serialize)]
 struct Page<'a> {
@@ -115,29 +116,17 @@ async fn change<C: Backend>(
     asked: &OneMessage,
     command: &'static str,
     question: &str,
-    outcome: &'static str,
+    done: &'static str,
     change: impl AsyncFnOnce(&mut C) -> diesel::QueryResult<bool>,
 ) -> Result<(), Error> {
     confirm(&asked.changing, question)?;
     let audit = Audit::open(command, asked.changing.audit.clone())?;
-    let done = change(conn).await;
-    let outcome = match &done {
-        Ok(true) => outcome,
-        Ok(false) => "not found",
-        Err(_) => "unknown",
+    let words = Words {
+        id: &asked.id.to_string(),
+        done,
+        not_done: "not found",
+        refusal: "nothing was done: there is no dead message with this id",
+        json: asked.target.json,
     };
-    let id = asked.id.to_string();
-    let line = Change {
-        row: Some(&id),
-        rows: None,
-        outcome,
-    };
-    audit.write(conn, line).await?;
-    if !done? {
-        return Err(Error::Refused(
-            "nothing was done: there is no dead message with this id".to_owned(),
-        ));
-    }
-    print_done(asked.target.json, &id, outcome);
-    Ok(())
+    carry_out(conn, audit, words, change).await
 }

@@ -30,7 +30,7 @@ pub(crate) fn table(headers: &[&str], rows: impl Iterator<Item = Vec<String>>) -
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(headers);
     for row in rows {
-        table.add_row(row.iter().map(|cell| printable(cell)));
+        table.add_row(row.iter().map(|cell| one_line(cell)));
     }
     lines(&table)
 }
@@ -41,7 +41,7 @@ pub(crate) fn facts(facts: &[(&str, Option<String>)]) -> String {
     table.load_style(presets::NOTHING);
     for (name, value) in facts {
         if let Some(value) = value {
-            table.add_row([(*name).to_owned(), printable(value)]);
+            table.add_row([(*name).to_owned(), one_line(value)]);
         }
     }
     lines(&table)
@@ -55,14 +55,35 @@ fn lines(table: &Table) -> String {
         .collect()
 }
 
-/// As it is, save what a terminal would act on.
+/// As it is, save what a terminal would act on: control characters, and those that turn the order of what follows
+/// (Unicode TR 36, section 2.5) or cannot be seen. Lines stay lines.
 pub(crate) fn printable(text: &str) -> String {
-    let escaped = |character: char| match character {
-        '\n' | '\t' => character.to_string(),
-        _ if character.is_control() => character.escape_default().to_string(),
-        _ => character.to_string(),
-    };
-    text.chars().map(escaped).collect()
+    escaped(text, |character| matches!(character, '\n' | '\t'))
+}
+
+/// The same on one line: what stands in a table or a question can make no line of its own.
+pub(crate) fn one_line(text: &str) -> String {
+    escaped(text, |_| false)
+}
+
+fn escaped(text: &str, is_kept: impl Fn(char) -> bool) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match is_acted_on(character) && !is_kept(character) {
+            true => escaped.extend(character.escape_default()),
+            false => escaped.push(character),
+        }
+    }
+    escaped
+}
+
+fn is_acted_on(character: char) -> bool {
+    let is_unseen = matches!(
+        character,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+    );
+    is_unseen || character.is_control()
 }
 
 /// In whole seconds.

@@ -1,11 +1,9 @@
-//! `idem prune`: expired records, batch by batch.
+//! `idem prune`: expired records, batch by batch. Whoever interrupts it gets the batch finished first.
 
 use idem_runtime::inspect::{self, OperationState};
 use idem_runtime::{Backend, Pruner};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use tokio::signal::ctrl_c;
-use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::args::Prune;
@@ -35,9 +33,8 @@ pub(crate) async fn prune<C: Backend>(conn: &mut C, asked: Prune) -> Result<(), 
     let bar = bar(expired);
     let mut deleted = 0;
     let mut pruner = Pruner::new();
-    let interrupted = interrupted();
     let done = loop {
-        if interrupted.is_finished() {
+        if audit.is_interrupted() {
             let refusal = format!("interrupted: {deleted} expired records deleted");
             break Err(Error::Refused(refusal));
         }
@@ -63,21 +60,11 @@ pub(crate) async fn prune<C: Backend>(conn: &mut C, asked: Prune) -> Result<(), 
         rows: Some(deleted),
         outcome,
     };
-    audit.write(conn, change).await?;
-    done?;
-    print(asked.target.json, &Done { deleted }, || {
-        format!("{deleted} expired records deleted")
-    });
-    Ok(())
-}
-
-/// Ends when somebody presses Ctrl-C: the batch is finished first, and what was done is written down.
-fn interrupted() -> JoinHandle<()> {
-    tokio::spawn(async {
-        if ctrl_c().await.is_err() {
-            // Nobody can be heard: Ctrl-C ends the process, as it does without us.
-            std::future::pending().await
-        }
+    let written = audit.write(conn, change).await;
+    written.behind(done, |()| {
+        print(asked.target.json, &Done { deleted }, || {
+            format!("{deleted} expired records deleted")
+        });
     })
 }
 

@@ -14,23 +14,24 @@ use idem_runtime::{
 };
 
 use crate::args::{Changing, Name, ReleaseKey, SettleKey};
-use crate::audit::{Audit, Change};
+use crate::audit::Audit;
+use crate::change::{Words, carry_out};
 use crate::confirm::confirm;
 use crate::error::Error;
 use crate::keys;
-use crate::output::{length, print_done};
+use crate::output::{length, one_line};
 
-/// A verdict, and how it is spoken of.
-struct Words {
+/// How a verdict is spoken of.
+struct Given {
     command: &'static str,
-    question: &'static str,
+    question: String,
     outcome: &'static str,
 }
 
 pub(crate) async fn release<C: Backend>(conn: &mut C, asked: ReleaseKey) -> Result<(), Error> {
-    let words = Words {
+    let given = Given {
         command: "keys release",
-        question: "Was it not done, and may its next retry run it again?",
+        question: "Was it not done, and may its next retry run it again?".to_owned(),
         outcome: "released",
     };
     let json = asked.target.json;
@@ -39,7 +40,7 @@ pub(crate) async fn release<C: Backend>(conn: &mut C, asked: ReleaseKey) -> Resu
         &asked.name,
         asked.changing,
         json,
-        words,
+        given,
         Verdict::Released,
         Duration::ZERO,
     )
@@ -48,9 +49,9 @@ pub(crate) async fn release<C: Backend>(conn: &mut C, asked: ReleaseKey) -> Resu
 
 pub(crate) async fn settle<C: Backend>(conn: &mut C, asked: SettleKey) -> Result<(), Error> {
     let response = response(&asked)?;
-    let words = Words {
+    let given = Given {
         command: "keys settle",
-        question: "Is this response its answer from now on?",
+        question: question(&asked, &response),
         outcome: "settled",
     };
     let json = asked.target.json;
@@ -60,11 +61,25 @@ pub(crate) async fn settle<C: Backend>(conn: &mut C, asked: SettleKey) -> Result
         &asked.name,
         asked.changing,
         json,
-        words,
+        given,
         verdict,
         asked.retain,
     )
     .await
+}
+
+/// What is about to be recorded. Headers and body may be secrets.
+fn question(asked: &SettleKey, response: &RecordedResponse) -> String {
+    let body = match response.content() {
+        Some(body) => format!("a body of {} bytes", body.len()),
+        None => "no body".to_owned(),
+    };
+    format!(
+        "Status {}, {} headers, {body}. Is this its answer from now on, for {}?",
+        response.status().as_u16(),
+        response.headers().count(),
+        length(asked.retain)
+    )
 }
 
 fn response(asked: &SettleKey) -> Result<RecordedResponse, Error> {
@@ -106,7 +121,7 @@ async fn give<C: Backend>(
     name: &Name,
     changing: Changing,
     json: bool,
-    words: Words,
+    given: Given,
     verdict: Verdict,
     retain: Duration,
 ) -> Result<(), Error> {
@@ -117,41 +132,35 @@ async fn give<C: Backend>(
         let state = operation.state.name();
         let refusal = format!(
             "nothing was done: it is {state}, and only what is unresolved can be {}",
-            words.outcome
+            given.outcome
         );
         return Err(Error::Refused(refusal));
     };
-    let question = format!("{}\n{}", about(&unresolved), words.question);
-    confirm(&changing, &question)?;
-    let audit = Audit::open(words.command, changing.audit)?;
-    let done = settle_as(conn, &unresolved, verdict, retain).await;
-    let outcome = match &done {
-        Ok(true) => words.outcome,
-        Ok(false) => "not done",
-        Err(_) => "unknown",
+    confirm(
+        &changing,
+        &format!("{}\n{}", about(&unresolved), given.question),
+    )?;
+    let audit = Audit::open(given.command, changing.audit)?;
+    let words = Words {
+        id: &operation.id.to_string(),
+        done: given.outcome,
+        not_done: "not done",
+        refusal: "nothing was done: somebody has worked on the operation, or settled it, meanwhile",
+        json,
     };
-    let id = operation.id.to_string();
-    let change = Change {
-        row: Some(&id),
-        rows: None,
-        outcome,
-    };
-    audit.write(conn, change).await?;
-    if !done? {
-        let refusal =
-            "nothing was done: somebody has worked on the operation, or settled it, meanwhile";
-        return Err(Error::Refused(refusal.to_owned()));
-    }
-    print_done(json, &id, outcome);
-    Ok(())
+    let settle = async |conn: &mut C| settle_as(conn, &unresolved, verdict, retain).await;
+    carry_out(conn, audit, words, settle).await
 }
 
 fn about(operation: &UnresolvedOperation) -> String {
-    let steps: Vec<_> = operation.steps().collect();
+    let steps: Vec<_> = operation.steps().map(one_line).collect();
     let steps = match steps.is_empty() {
         true => "no step finished".to_owned(),
         false => format!("finished steps: {}", steps.join(", ")),
     };
-    let (endpoint, since) = (operation.endpoint(), length(operation.unresolved_for()));
+    let (endpoint, since) = (
+        one_line(operation.endpoint()),
+        length(operation.unresolved_for()),
+    );
     format!("{endpoint}, unresolved for {since}, {steps}.")
 }

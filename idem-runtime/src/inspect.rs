@@ -69,7 +69,7 @@ pub struct Operation {
     pub scope: String,
     /// The client's key.
     pub key: String,
-    /// Method and route of the endpoint that ran it.
+    /// Method and route of the endpoint that ran it; `*` where there is no route.
     pub endpoint: String,
     /// What it is.
     pub state: OperationState,
@@ -141,7 +141,7 @@ fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::DeserializationError(Box::new(error))
 }
 
-/// Which operations are wanted: all, unless it says less.
+/// Which operations are wanted, and how much of each: all, unless it says less.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Filter {
@@ -151,6 +151,9 @@ pub struct Filter {
     pub endpoint: Option<String>,
     /// Those in this state.
     pub state: Option<OperationState>,
+    /// Without [`steps`](Operation::steps) and [`body_size`](Operation::body_size), which are then as of an operation
+    /// that has none: a database may have to read the results of all steps, and the body, to tell them.
+    pub is_brief: bool,
 }
 
 /// The operations behind this [id](Operation::id), or the first ones: at most `limit`, in the order of their ids.
@@ -174,6 +177,7 @@ pub async fn operations<C: Backend>(
         scope: filter.scope.as_deref(),
         endpoint: filter.endpoint.as_deref(),
         state: filter.state,
+        is_brief: filter.is_brief,
     };
     let rows = inspect::operations(conn, &which, limit).await?;
     rows.into_iter().map(Operation::new).collect()
@@ -245,7 +249,9 @@ impl Amount {
 }
 
 /// How many operations are in this state: of [`Expired`](OperationState::Expired) since they expired, of
-/// [`Unresolved`](OperationState::Unresolved) since their leases ended. Both are found by an index.
+/// [`Unresolved`](OperationState::Unresolved) since their leases ended. Both are found by an index, and so are those
+/// that are running or [`Stuck`](OperationState::Stuck); of these one is not counted that has a time at which it expires,
+/// as nothing of the runtime's has without a record.
 ///
 /// # Errors
 ///

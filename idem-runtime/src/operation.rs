@@ -112,13 +112,12 @@ impl<C: Backend> Operation<C> {
     }
 
     /// Names the operation, and lets the handler's extractors see the name.
-    pub(crate) fn keyed(&self, name: IdempotencyKey) -> Keyed {
+    pub(crate) fn keyed(&self, name: IdempotencyKey, id: OperationId) -> Keyed {
         let subject = Subject::new(&self.request, self.body.clone());
         let fingerprint = self
             .settings
             .secrets
             .fingerprint(&subject, self.policy.fingerprint);
-        let id = OperationId::new(&name.scope, &name.key);
         let claim = Claim {
             fingerprint_lock: id.fingerprint_lock(fingerprint.as_bytes()),
             id,

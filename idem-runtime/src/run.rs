@@ -19,13 +19,16 @@ use crate::policy::{IdempotencyPolicy, KeyRule};
 use crate::pool;
 use crate::private::Incoming;
 use crate::problem::{Base, DEFAULT_BASE, Problem};
-use crate::scope::Endpoint;
+use crate::scope::{Endpoint, OperationId};
 use crate::store::Backend;
-use crate::telemetry::Tally;
+use crate::telemetry::{Outcome, Tally};
 
 /// How often somebody else may record a key first before this looks like an error. Their record is
 /// there at the next claim, unless it has expired or been pruned.
 const LOSSES: u32 = 3;
+
+/// What an operation is called, and its digest.
+pub(crate) type Named = (IdempotencyKey, OperationId);
 
 /// Runs one protected handler for one request.
 ///
@@ -42,15 +45,15 @@ where
     F: AsyncFn(A, &mut C, &HttpRequest) -> HttpResponse + Copy + 'static,
 {
     let Some(settings) = Idempotency::<C>::of(&incoming.request) else {
-        return unconfigured(policy, std::any::type_name::<C>());
+        return unconfigured(&incoming.request, policy, std::any::type_name::<C>());
     };
     admit(
         settings,
         incoming,
         policy,
         async move |operation, name| match name {
-            Some(name) => {
-                let keyed = operation.keyed(name);
+            Some((name, id)) => {
+                let keyed = operation.keyed(name, id);
                 protected(&operation, &keyed, handler).await
             }
             None => {
@@ -64,8 +67,15 @@ where
 }
 
 /// The answer where nobody has configured what the handler needs.
-pub(crate) fn unconfigured(policy: &IdempotencyPolicy, connection: &str) -> HttpResponse {
+pub(crate) fn unconfigured(
+    request: &HttpRequest,
+    policy: &IdempotencyPolicy,
+    connection: &str,
+) -> HttpResponse {
+    let tally = Tally::new(policy, request, &Endpoint::of(request), None);
+    tally.tell(Outcome::Failed);
     tracing::error!(
+        parent: tally.span(),
         handler = policy.handler,
         "no web::Data<Idempotency<{connection}>> in the app's data; the handler was not entered",
     );
@@ -81,12 +91,13 @@ pub(crate) async fn admit<C, R>(
 ) -> HttpResponse
 where
     C: Backend,
-    R: AsyncFnOnce(Operation<C>, Option<IdempotencyKey>) -> Result<HttpResponse, Refusal> + 'static,
+    R: AsyncFnOnce(Operation<C>, Option<Named>) -> Result<HttpResponse, Refusal> + 'static,
 {
     let base = Arc::clone(&settings.problem_base);
     let endpoint = Endpoint::of(&incoming.request);
-    let tally = Tally::new(policy, &incoming.request, &endpoint, C::SYSTEM);
-    let ended = detached(settings, incoming, policy, endpoint.name, &tally, rest)
+    let tally = Tally::new(policy, &incoming.request, &endpoint, Some(C::SYSTEM));
+    let endpoint = endpoint.shown().to_owned();
+    let ended = detached(settings, incoming, policy, endpoint, &tally, rest)
         .instrument(tally.span().clone())
         .await;
     tally.conclude(&ended);
@@ -106,7 +117,7 @@ async fn detached<C, R>(
 ) -> Result<HttpResponse, Refusal>
 where
     C: Backend,
-    R: AsyncFnOnce(Operation<C>, Option<IdempotencyKey>) -> Result<HttpResponse, Refusal> + 'static,
+    R: AsyncFnOnce(Operation<C>, Option<Named>) -> Result<HttpResponse, Refusal> + 'static,
 {
     let Incoming { request, payload } = incoming;
     if request.method().is_safe() {
@@ -118,8 +129,8 @@ where
         return Err(Problem::misconfigured().into());
     }
     let name = name(&settings, policy, &request).await?;
-    if let Some(name) = &name {
-        tally.named(&settings.key_digests, name);
+    if let Some((_, id)) = &name {
+        tally.named(&settings.key_digests, id);
     }
     let body = body::read(&request, payload, policy.body_limit)
         .await
@@ -159,9 +170,13 @@ async fn name<C>(
     settings: &Settings<C>,
     policy: &IdempotencyPolicy,
     request: &HttpRequest,
-) -> Result<Option<IdempotencyKey>, Refusal> {
+) -> Result<Option<Named>, Refusal> {
+    let named = |name: IdempotencyKey| {
+        let id = OperationId::new(&name.scope, &name.key);
+        Some((name, id))
+    };
     if let Some(resumed) = Resumed::of(request) {
-        return Ok(Some(resumed.name()));
+        return Ok(named(resumed.name()));
     }
     let key = match key::parse(
         request.headers(),
@@ -177,7 +192,7 @@ async fn name<C>(
         .resolve(policy.scope, request)
         .await?
         .ok_or_else(Problem::scope_unresolved)?;
-    Ok(Some(IdempotencyKey::new(scope, key)))
+    Ok(named(IdempotencyKey::new(scope, key)))
 }
 
 /// Extractors, claim, mismatch, in flight, replay, run.

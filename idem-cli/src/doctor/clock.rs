@@ -9,7 +9,7 @@ use super::findings::Finding;
 use crate::catalog::Catalog;
 use crate::output::length;
 
-const CHECK: &str = "clock";
+pub(super) const CHECK: &str = "clock";
 
 /// Below this nobody notices.
 const NOTICED: Duration = Duration::from_secs(1);

@@ -9,7 +9,7 @@ use super::findings::Finding;
 use crate::catalog::Catalog;
 use crate::output::length;
 
-const CHECK: &str = "maintenance";
+pub(super) const CHECK: &str = "maintenance";
 
 /// Many turns of a maintenance worker, and a usual interval of a job.
 const LATE: Duration = Duration::from_secs(3_600);

@@ -7,7 +7,7 @@ use super::findings::Finding;
 use crate::catalog::Catalog;
 use crate::migration::Migrations;
 
-const CHECK: &str = "migrations";
+pub(super) const CHECK: &str = "migrations";
 
 /// How the versions of our migrations begin.
 const OURS: &str = "20260101000000";

@@ -14,7 +14,7 @@ mod unresolved;
 
 use std::process::ExitCode;
 
-use diesel::QueryResult;
+use idem_runtime::inspect;
 use idem_runtime::migrations::MigrationFile;
 use serde::Serialize;
 
@@ -32,8 +32,9 @@ struct Report<'a> {
     checks: &'a [Finding],
 }
 
+/// Tells all that can be found out. A database that has stopped answering on the way is an error, behind the report.
 pub(crate) async fn examine<C: Catalog>(conn: &mut C, asked: &Doctor) -> Result<ExitCode, Error> {
-    let findings = all(conn).await?;
+    let findings = all(conn).await;
     let worst = findings.iter().map(|finding| finding.verdict).max();
     let verdict = worst.unwrap_or(Verdict::Ok);
     let report = Report {
@@ -41,6 +42,9 @@ pub(crate) async fn examine<C: Catalog>(conn: &mut C, asked: &Doctor) -> Result<
         checks: &findings,
     };
     print(asked.target.json, &report, || text(&findings));
+    if verdict != Verdict::Ok {
+        inspect::clock(conn).await?;
+    }
     let tolerated = match asked.fail_on {
         FailOn::Warning => Verdict::Ok,
         FailOn::Failure => Verdict::Warning,
@@ -51,30 +55,47 @@ pub(crate) async fn examine<C: Catalog>(conn: &mut C, asked: &Doctor) -> Result<
     })
 }
 
-async fn all<C: Catalog>(conn: &mut C) -> QueryResult<Vec<Finding>> {
+async fn all<C: Catalog>(conn: &mut C) -> Vec<Finding> {
     let of = Migrations::of(C::BACKEND);
     let mut findings = Vec::new();
-    let has_keys = part(conn, "keys", of.keys, true, &mut findings).await?;
-    let has_outbox = part(conn, "outbox", of.outbox, false, &mut findings).await?;
-    part(conn, "inbox", of.inbox, false, &mut findings).await?;
-    findings.push(migrations::check(conn, &of).await?);
-    findings.push(clock::check(conn).await?);
+    let has_keys = part(conn, "keys", of.keys, true, &mut findings).await;
+    let has_outbox = part(conn, "outbox", of.outbox, false, &mut findings).await;
+    part(conn, "inbox", of.inbox, false, &mut findings).await;
+    findings.push(Finding::of(
+        migrations::CHECK,
+        migrations::check(conn, &of).await,
+    ));
+    findings.push(Finding::of(clock::CHECK, clock::check(conn).await));
     if has_keys {
-        findings.push(unresolved::check(conn).await?);
-        findings.push(unresolved::stuck(conn).await?);
-        findings.push(maintenance::check(conn).await?);
-        findings.extend(sample::check(conn).await?);
-        findings.push(size::check(conn, "keys-size", "idempotency_keys").await?);
+        findings.push(Finding::of(
+            unresolved::CHECK,
+            unresolved::check(conn).await,
+        ));
+        findings.push(Finding::of(
+            unresolved::STUCK,
+            unresolved::stuck(conn).await,
+        ));
+        findings.push(Finding::of(
+            maintenance::CHECK,
+            maintenance::check(conn).await,
+        ));
+        findings.extend(sample::check(conn).await);
+        let (check, table) = ("keys-size", "idempotency_keys");
+        findings.push(Finding::of(check, size::check(conn, check, table).await));
     }
     if has_outbox {
-        findings.push(messages::overdue(conn).await?);
-        findings.push(messages::dead(conn).await?);
-        findings.push(size::check(conn, "outbox-size", "idempotency_outbox").await?);
+        findings.push(Finding::of(
+            messages::OVERDUE,
+            messages::overdue(conn).await,
+        ));
+        findings.push(Finding::of(messages::DEAD, messages::dead(conn).await));
+        let (check, table) = ("outbox-size", "idempotency_outbox");
+        findings.push(Finding::of(check, size::check(conn, check, table).await));
     }
-    Ok(findings)
+    findings
 }
 
-/// The tables of one part. Says whether they are there to be asked; a part that nobody has to use may be missing
+/// The tables of one part. Says whether they may be there to be asked; a part that nobody has to use may be missing
 /// altogether.
 async fn part<C: Catalog>(
     conn: &mut C,
@@ -82,20 +103,29 @@ async fn part<C: Catalog>(
     files: &[MigrationFile],
     is_required: bool,
     findings: &mut Vec<Finding>,
-) -> QueryResult<bool> {
+) -> bool {
     let tables = expected::tables(files);
-    let found = schema::look(conn, &tables).await?;
-    if !is_required && found.iter().all(schema::Found::is_missing) {
-        return Ok(false);
+    let found = schema::columns(conn, &tables).await;
+    if !is_required
+        && found
+            .as_ref()
+            .is_ok_and(|found| found.iter().all(Vec::is_empty))
+    {
+        return false;
     }
-    let schema = schema::check(name, &tables, &found);
-    let is_complete = schema.verdict == Verdict::Ok;
-    findings.push(schema);
-    if is_complete {
-        findings.push(schema::indexes(name, &tables, &found));
-        findings.extend(schema::durability(name, conn, &tables).await?);
+    let [schema, indexes, durability] =
+        ["schema", "indexes", "durability"].map(|what| format!("{name}-{what}"));
+    let found = found.map(|found| schema::check(&schema, &tables, &found));
+    let may_be_asked = !matches!(&found, Ok(finding) if finding.verdict != Verdict::Ok);
+    findings.push(Finding::of(&schema, found));
+    if may_be_asked {
+        let found = schema::indexes(&indexes, conn, &tables).await;
+        findings.push(Finding::of(&indexes, found));
+        let found = schema::durability(&durability, conn, &tables).await;
+        let found = found.transpose();
+        findings.extend(found.map(|found| Finding::of(&durability, found)));
     }
-    Ok(is_complete)
+    may_be_asked
 }
 
 fn text(findings: &[Finding]) -> String {

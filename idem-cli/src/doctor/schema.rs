@@ -6,57 +6,49 @@ use super::expected::Table;
 use super::findings::Finding;
 use crate::catalog::Catalog;
 
-/// What a database has of a table.
-pub(super) struct Found {
-    columns: Vec<String>,
-    indexes: Vec<String>,
-}
-
-impl Found {
-    pub(super) fn is_missing(&self) -> bool {
-        self.columns.is_empty()
-    }
-}
-
-pub(super) async fn look<C: Catalog>(conn: &mut C, tables: &[Table]) -> QueryResult<Vec<Found>> {
+/// The columns of each table; none where it is missing.
+pub(super) async fn columns<C: Catalog>(
+    conn: &mut C,
+    tables: &[Table],
+) -> QueryResult<Vec<Vec<String>>> {
     let mut found = Vec::new();
     for table in tables {
-        found.push(Found {
-            columns: conn.columns(&table.name).await?,
-            indexes: conn.indexes(&table.name).await?,
-        });
+        found.push(conn.columns(&table.name).await?);
     }
     Ok(found)
 }
 
-pub(super) fn check(part: &str, tables: &[Table], found: &[Found]) -> Finding {
-    let check = format!("{part}-schema");
+pub(super) fn check(check: &str, tables: &[Table], found: &[Vec<String>]) -> Finding {
     let to_do = "Run `idem migration generate`, with `--with` for the outbox and the inbox, and then \
                  `diesel migration run`. If the tables are in another schema or database, name that in the URL.";
     let mut missing = Vec::new();
-    for (table, found) in tables.iter().zip(found) {
-        match found.is_missing() {
+    for (table, columns) in tables.iter().zip(found) {
+        match columns.is_empty() {
             true => missing.push(format!("the table {}", table.name)),
-            false => missing.extend(absent(table, &table.columns, &found.columns)),
+            false => missing.extend(absent(table, &table.columns, columns)),
         }
     }
     match missing.is_empty() {
-        true => Finding::ok(&check, format!("{} as this release has it", named(tables))),
-        false => Finding::failure(&check, format!("missing: {}", missing.join(", ")), to_do),
+        true => Finding::ok(check, format!("{} as this release has it", named(tables))),
+        false => Finding::failure(check, format!("missing: {}", missing.join(", ")), to_do),
     }
 }
 
-pub(super) fn indexes(part: &str, tables: &[Table], found: &[Found]) -> Finding {
-    let check = format!("{part}-indexes");
+pub(super) async fn indexes<C: Catalog>(
+    check: &str,
+    conn: &mut C,
+    tables: &[Table],
+) -> QueryResult<Finding> {
     let to_do = "Create it as the migration does. Without it pruning, workers and relays read the whole table.";
-    let pairs = tables.iter().zip(found);
-    let missing: Vec<_> = pairs
-        .flat_map(|(table, found)| absent(table, &table.indexes, &found.indexes))
-        .collect();
-    match missing.is_empty() {
-        true => Finding::ok(&check, "all there"),
-        false => Finding::failure(&check, format!("missing: {}", missing.join(", ")), to_do),
+    let mut missing = Vec::new();
+    for table in tables {
+        let found = conn.indexes(&table.name).await?;
+        missing.extend(absent(table, &table.indexes, &found));
     }
+    Ok(match missing.is_empty() {
+        true => Finding::ok(check, "all there"),
+        false => Finding::failure(check, format!("missing: {}", missing.join(", ")), to_do),
+    })
 }
 
 fn absent(table: &Table, expected: &[String], found: &[String]) -> Vec<String> {
@@ -73,11 +65,10 @@ fn named(tables: &[Table]) -> String {
 
 /// Nothing where the table has no say in it.
 pub(super) async fn durability<C: Catalog>(
-    part: &str,
+    check: &str,
     conn: &mut C,
     tables: &[Table],
 ) -> QueryResult<Option<Finding>> {
-    let check = format!("{part}-durability");
     let to_do =
         "PostgreSQL: ALTER TABLE .. SET LOGGED. MySQL and MariaDB: ALTER TABLE .. ENGINE = InnoDB.";
     let mut lost = Vec::new();
@@ -89,11 +80,11 @@ pub(super) async fn durability<C: Catalog>(
         }
     }
     Ok(Some(match lost.is_empty() {
-        true => Finding::ok(&check, "rows outlive a crash"),
+        true => Finding::ok(check, "rows outlive a crash"),
         false => {
             let lost = lost.join(", ");
             let says = format!("does not outlive a crash, or is in no transaction: {lost}");
-            Finding::failure(&check, says, to_do)
+            Finding::failure(check, says, to_do)
         }
     }))
 }

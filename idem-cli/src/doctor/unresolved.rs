@@ -9,6 +9,9 @@ use super::findings::Finding;
 use crate::catalog::Catalog;
 use crate::output::length;
 
+pub(super) const CHECK: &str = "unresolved";
+pub(super) const STUCK: &str = "stuck";
+
 /// Workers and retries have had their time.
 const LATE: Duration = Duration::from_secs(600);
 
@@ -16,7 +19,6 @@ const LATE: Duration = Duration::from_secs(600);
 const LOST: Duration = Duration::from_secs(86_400);
 
 pub(super) async fn check<C: Catalog>(conn: &mut C) -> QueryResult<Finding> {
-    const CHECK: &str = "unresolved";
     let found = inspect::count(conn, OperationState::Unresolved).await?;
     let oldest = found.oldest.unwrap_or_default();
     let says = match found.count {
@@ -36,15 +38,14 @@ pub(super) async fn check<C: Catalog>(conn: &mut C) -> QueryResult<Finding> {
 }
 
 pub(super) async fn stuck<C: Catalog>(conn: &mut C) -> QueryResult<Finding> {
-    const CHECK: &str = "stuck";
     let to_do = "The runtime writes no such row: something else did, or changed it. Its key is locked for good. Look at \
                  them with `idem keys list --state stuck`, and delete each by hand once you know how it ended.";
     let found = inspect::count(conn, OperationState::Stuck).await?;
     Ok(match found.count {
-        0 => Finding::ok(CHECK, "no row is without a record and without an owner"),
+        0 => Finding::ok(STUCK, "no row is without a record and without an owner"),
         count => {
             let says = format!("{count} rows without a record and without an owner");
-            Finding::failure(CHECK, says, to_do)
+            Finding::failure(STUCK, says, to_do)
         }
     })
 }

@@ -1,11 +1,16 @@
 //! `idem doctor`: each of its verdicts, by making the fault, on every backend that can have it.
 
 use std::path::Path;
+use std::process::Stdio;
 
 use crate::common::Said;
 use crate::common::app::{self, ask};
+use crate::common::holder::Holder;
 use crate::common::place::{Place, on_each};
-use idem_tests::Backend;
+use diesel::sql_query;
+use diesel_async::{AsyncConnection, AsyncMysqlConnection};
+use idem_runtime::inspect::{self, OperationState};
+use idem_tests::{Backend, until};
 use serde_json::Value;
 
 on_each! {
@@ -24,6 +29,11 @@ on_each! {
     no_relay_runs,
     a_message_was_given_up,
     much_room_is_of_no_use,
+    a_check_that_cannot_be_made_keeps_no_other_from_being_made,
+    who_may_not_read_is_told_what_was_not_checked,
+    a_database_that_goes_away_is_no_mere_finding,
+    a_sample_reads_no_steps_and_no_bodies,
+    what_is_stuck_is_counted_without_reading_records,
 }
 
 /// The verdict of one check, and what was said and advised.
@@ -324,4 +334,163 @@ async fn much_room_is_of_no_use(place: &Place) {
     let reindex = "REINDEX TABLE idempotency_keys";
     place.database.execute(reindex).await;
     assert_finding(place, "keys-size", "ok");
+}
+
+#[track_caller]
+fn assert_unchecked(report: &Value, check: &str, because: &str) {
+    let (verdict, found) = finding(report, check);
+    assert_eq!(verdict, "warning", "{found}");
+    assert_eq!(
+        found["says"],
+        format!("could not be checked: {because}"),
+        "{found}"
+    );
+}
+
+async fn a_check_that_cannot_be_made_keeps_no_other_from_being_made(place: &Place) {
+    app::order(place, "k").await;
+    let table = "CREATE TABLE __diesel_schema_migrations (other integer)";
+    place.database.execute(table).await;
+    let said = place.idem(&["doctor", "--json"]);
+    assert_eq!((said.code, &*said.err), (1, ""));
+    let report = said.json();
+    assert_unchecked(
+        &report,
+        "migrations",
+        "the database refused the question, or did not answer in time",
+    );
+    assert!(!said.out.contains("version"), "{}", said.out);
+    for check in CHECKS {
+        let is_of_connections =
+            check.ends_with("durability") && place.database.backend() == Backend::Sqlite;
+        if check != "migrations" && !is_of_connections {
+            assert_eq!(finding(&report, check).0, "ok");
+        }
+    }
+    let table = place.idem(&["doctor", "--fail-on", "failure"]).done().out;
+    assert!(table.contains("could not be checked"), "{table}");
+}
+
+/// Catalogs can be read by everybody.
+async fn who_may_not_read_is_told_what_was_not_checked(place: &Place) {
+    if place.database.backend() != Backend::Postgres {
+        return;
+    }
+    let url = place.database.url();
+    let name = url.rsplit('/').next().unwrap();
+    let database = name.split('?').next().unwrap();
+    let role = format!("reader_of_{database}");
+    let grant = format!("CREATE ROLE {role} LOGIN; GRANT SELECT ON idempotency_outbox TO {role}");
+    place.database.execute(&grant).await;
+    let theirs = url.replacen("postgres@", &format!("{role}@"), 1);
+    assert_ne!(theirs, url);
+    let mut command = crate::common::command(
+        place.path(),
+        &["doctor", "--json", "--database-url", &theirs],
+    );
+    let said = Said::of(command.output().unwrap());
+    let drop = format!("DROP OWNED BY {role}; DROP ROLE {role}");
+    place.database.execute(&drop).await;
+    assert_eq!((said.code, &*said.err), (1, ""));
+    let report = said.json();
+    for check in ["unresolved", "stuck", "maintenance", "scopes", "retention"] {
+        assert_unchecked(
+            &report,
+            check,
+            "the database refused the question, or did not answer in time",
+        );
+    }
+    for check in [
+        "keys-schema",
+        "outbox-schema",
+        "overdue",
+        "dead-messages",
+        "clock",
+    ] {
+        assert_eq!(finding(&report, check).0, "ok");
+    }
+}
+
+/// What was found so far is told all the same.
+async fn a_database_that_goes_away_is_no_mere_finding(place: &Place) {
+    if place.database.backend() != Backend::Postgres {
+        return;
+    }
+    let holder = Holder::of(place, "LOCK TABLE idempotency_keys").await;
+    let mut command = place.command(&["doctor", "--json", "--fail-on", "failure"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let examining = command.spawn().unwrap();
+    let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+               WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    until("it waits, and is cut off", async || {
+        (place.database.number(end).await > 0).then_some(())
+    })
+    .await;
+    let said = Said::of(examining.wait_with_output().unwrap());
+    holder.end().await;
+    assert_eq!(said.code, 2, "{}{}", said.out, said.err);
+    assert_eq!(finding(&said.json(), "keys-schema").0, "ok");
+    assert_unchecked(&said.json(), "overdue", "the connection is lost");
+}
+
+async fn a_sample_reads_no_steps_and_no_bodies(place: &Place) {
+    app::order(place, "k1").await;
+    app::unresolved(place, "k2").await;
+    place.poison_what_is_long().await;
+    let report = place.idem(&["doctor", "--json"]).json();
+    let (verdict, found) = finding(&report, "scopes");
+    assert_eq!(verdict, "ok", "{found}");
+    assert_eq!(found["says"], "of 2 rows looked at: account (2)");
+    assert_eq!(finding(&report, "retention").0, "ok");
+}
+
+/// The others have an index of pending rows.
+async fn what_is_stuck_is_counted_without_reading_records(place: &Place) {
+    if place.database.backend() != Backend::Mysql {
+        return;
+    }
+    app::unresolved(place, "k").await;
+    let stuck = "UPDATE idempotency_keys SET lease_expires_at = NULL";
+    place.database.execute(stuck).await;
+    let records = "INSERT INTO idempotency_keys (id, scope, `key`, endpoint, fingerprint, status, recorded_at, expires_at)
+                   SELECT unhex(replace(uuid(), '-', '')), 's', 'k', 'e', x'', 200, now(6), now(6) + INTERVAL 1 DAY
+                   FROM seq_1_to_2000";
+    place.database.execute(records).await;
+    let mut conn = AsyncMysqlConnection::establish(place.database.url())
+        .await
+        .unwrap();
+    for state in [
+        OperationState::Stuck,
+        OperationState::Running,
+        OperationState::Unresolved,
+    ] {
+        let (found, read) = counted(&mut conn, state).await;
+        assert_eq!(
+            found,
+            u64::from(state == OperationState::Stuck),
+            "{state:?}"
+        );
+        assert!(read < 50, "{state:?}: {read}");
+    }
+}
+
+/// How many there are, and how many rows and entries of indexes were read to count them.
+async fn counted(conn: &mut AsyncMysqlConnection, state: OperationState) -> (u64, i64) {
+    use diesel_async::RunQueryDsl as _;
+    sql_query("FLUSH STATUS").execute(conn).await.unwrap();
+    let found = inspect::count(conn, state).await.unwrap();
+    let read: Read = sql_query(
+        "SELECT CAST(sum(variable_value) AS signed) AS number FROM information_schema.session_status \
+         WHERE variable_name LIKE 'HANDLER_READ%'",
+    )
+    .get_result(conn)
+    .await
+    .unwrap();
+    (found.count, read.number)
+}
+
+#[derive(diesel::QueryableByName)]
+struct Read {
+    #[diesel(sql_type = diesel::sql_types::BigInt)]
+    number: i64,
 }

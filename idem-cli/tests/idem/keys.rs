@@ -14,6 +14,8 @@ on_each! {
     only_what_is_unresolved_gets_a_verdict,
     nothing_is_changed_without_a_word,
     a_person_is_asked,
+    a_person_sees_the_answer_that_is_to_be_recorded,
+    a_list_tells_nothing_of_steps_that_it_does_not_show,
     whoever_is_slower_changes_nothing,
     what_cannot_be_written_down_is_not_done,
 }
@@ -278,6 +280,31 @@ async fn a_person_is_asked(place: &Place) {
     assert_eq!(
         ask(place, "alice", "/parcels", "k", PARCEL).await.status,
         201
+    );
+}
+
+async fn a_person_sees_the_answer_that_is_to_be_recorded(place: &Place) {
+    app::unresolved(place, "k").await;
+    fs::write(place.path().join("body"), "booked").unwrap();
+    let settle = [
+        "keys", "settle", SCOPE, "k", "--status", "202", "--retain", "36h",
+    ];
+    let with = ["--header", "x-courier: ours", "--body-file", "body"];
+    let refused = place.typed(&[&settle[..], &with].concat(), "n");
+    assert_eq!(refused.code, 1, "{}", refused.out);
+    let shown = "Status 202, 1 headers, a body of 6 bytes. Is this its answer from now on, for 1day 12h? [y/N]";
+    assert!(refused.out.contains(shown), "{}", refused.out);
+    assert!(!refused.out.contains("ours"), "{}", refused.out);
+}
+
+async fn a_list_tells_nothing_of_steps_that_it_does_not_show(place: &Place) {
+    app::order(place, "k1").await;
+    app::unresolved(place, "k2").await;
+    place.poison_what_is_long().await;
+    let table = place.idem(&["keys", "list"]).done().out;
+    assert!(
+        table.contains("unresolved") && table.contains("2 operations"),
+        "{table}"
     );
 }
 

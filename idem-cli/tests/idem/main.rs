@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod audit;
 mod common;
 mod diesel_cli;
 mod doctor;
@@ -9,6 +10,7 @@ mod generate;
 mod harness;
 mod help;
 mod keys;
+mod locks;
 mod outbox;
 mod prune;
 mod surroundings;

@@ -8,6 +8,7 @@ on_each! {
     one_is_sent_after_all,
     one_is_forgotten,
     only_dead_ones_are_changed,
+    what_somebody_else_wrote_makes_no_line_of_its_own,
 }
 
 const WAITING: &str =
@@ -90,4 +91,18 @@ async fn only_dead_ones_are_changed(place: &Place) {
             .refused("no dead message with this id");
     }
     assert_eq!(place.database.number(WAITING).await, 1);
+}
+
+async fn what_somebody_else_wrote_makes_no_line_of_its_own(place: &Place) {
+    app::dead_message(place, "k").await;
+    let error = "no\nforged\u{202e}\u{2028}\u{9b}1mrow";
+    let rewrite = format!("UPDATE idempotency_outbox SET last_error = '{error}'");
+    place.database.execute(&rewrite).await;
+    let table = place.idem(&["outbox", "list"]).done().out;
+    let escaped = r"no\nforged\u{202e}\u{2028}\u{9b}1mrow";
+    assert!(table.contains(escaped), "{table}");
+    let is_forged = |line: &str| line.trim_start().starts_with("forged");
+    assert!(!table.lines().any(is_forged), "{table}");
+    let listed = place.idem(&["outbox", "list", "--json"]).done().json();
+    assert_eq!(listed["dead"][0]["last_error"], error);
 }

@@ -65,9 +65,7 @@ where
             if is_free && is_untouched && forget(operation, held).await
                 || end(operation, held).await
             {
-                operation
-                    .tally
-                    .tell(Outcome::without_record(answer.status()));
+                operation.tally.tell(Outcome::of_failure(&answer));
                 return Err(answer);
             }
             lost(operation, keyed, lease, held).await

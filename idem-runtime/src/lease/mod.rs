@@ -70,7 +70,7 @@ where
     F: AsyncFn(A, &HttpRequest) -> HttpResponse + Copy + 'static,
 {
     let Some(lease) = policy.lease else {
-        return unconfigured(policy, "_");
+        return unconfigured(&incoming.request, policy, "_");
     };
     macro_rules! on {
         ($connection:ty) => {
@@ -91,7 +91,7 @@ where
     on!(Blocking<diesel::MysqlConnection>);
     #[cfg(all(feature = "sqlite", feature = "r2d2"))]
     on!(Blocking<diesel::SqliteConnection>);
-    unconfigured(policy, "_")
+    unconfigured(&incoming.request, policy, "_")
 }
 
 async fn run_on<C, A, F>(
@@ -108,8 +108,8 @@ where
 {
     admit(settings, incoming, policy, async move |operation, name| {
         match name {
-            Some(name) => {
-                let keyed = operation.keyed(name);
+            Some((name, id)) => {
+                let keyed = operation.keyed(name, id);
                 leased(&operation, &keyed, lease, handler).await
             }
             // The attribute refuses `key = "optional"` in this mode.

@@ -39,12 +39,9 @@ pub(super) struct Meters {
 }
 
 impl Meters {
-    /// Those of this endpoint. What a client can choose freely is in no name.
+    /// Those of this endpoint.
     pub(super) fn of(endpoint: &Endpoint) -> Rc<Self> {
-        let name = match endpoint.is_known {
-            true => &endpoint.name,
-            false => "*",
-        };
+        let name = endpoint.shown();
         METERS.with_borrow_mut(|all| match all.get(name) {
             Some(meters) => Rc::clone(meters),
             None => {

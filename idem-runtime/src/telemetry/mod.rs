@@ -6,6 +6,7 @@
 //!
 //! No SQL, no decisions about outcomes.
 
+mod background;
 mod digests;
 #[cfg(test)]
 mod documented;
@@ -16,6 +17,7 @@ mod phase;
 mod tally;
 mod unreadable;
 
+pub(crate) use background::{ended, publishing, relay_turn, took, worker_turn};
 pub(crate) use digests::KeyDigests;
 pub(crate) use meters::count;
 pub(crate) use names::{

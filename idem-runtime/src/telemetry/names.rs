@@ -113,7 +113,9 @@ metrics! {
 }
 
 macro_rules! spans {
-    ($($name:literal $description:literal)+) => {
+    ($($constant:ident $name:literal $description:literal)+) => {
+        $(pub(super) const $constant: &str = $name;)+
+
         /// Every span of this crate.
         pub const SPANS: &[SpanName] = &[
             $(SpanName { name: $name, description: $description }),+
@@ -122,16 +124,22 @@ macro_rules! spans {
 }
 
 spans! {
-    "idempotency.operation"
+    OPERATION_SPAN "idempotency.operation"
     "One protected request, from its headers to its outcome (level INFO)"
-    "idempotency.claim"
+    CLAIM_SPAN "idempotency.claim"
     "Asking the database about the key (DEBUG, as all that follow)"
-    "idempotency.lease"
+    LEASE_SPAN "idempotency.lease"
     "Lease mode: committing the claim, or taking it over"
-    "idempotency.handler"
+    HANDLER_SPAN "idempotency.handler"
     "One run of the handler"
-    "idempotency.record"
+    RECORD_SPAN "idempotency.record"
     "Writing the record, and committing"
+    WORKER_TURN_SPAN "idempotency.worker.turn"
+    "One turn of a background worker (maintenance, reconciler, completion)"
+    OUTBOX_TURN_SPAN "idempotency.outbox.turn"
+    "One turn of a relay: taking messages, publishing them, and writing down what became of them"
+    OUTBOX_PUBLISH_SPAN "idempotency.outbox.publish"
+    "One attempt to publish one message"
 }
 
 /// Tells the recorder what each metric means. Call it once, behind the recorder's installation.

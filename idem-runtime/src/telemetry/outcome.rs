@@ -75,6 +75,14 @@ impl Outcome {
         }
     }
 
+    /// That of an answer in lease mode behind which nobody knows what was done, whatever its status says.
+    pub(crate) fn of_failure(answer: &Refusal) -> Self {
+        match answer {
+            Refusal::Ours(_) => Self::of(answer),
+            Refusal::Theirs(_) => Self::Failed,
+        }
+    }
+
     /// That of a refusal of which nothing else was told.
     pub(super) fn of(refusal: &Refusal) -> Self {
         let problem = match refusal {

@@ -2,6 +2,8 @@
 
 use tracing::{Span, debug_span};
 
+use super::names;
+
 /// A part of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -18,10 +20,10 @@ pub(crate) enum Phase {
 impl Phase {
     pub(super) fn span(self) -> Span {
         match self {
-            Self::Claim => debug_span!("idempotency.claim"),
-            Self::Lease => debug_span!("idempotency.lease"),
-            Self::Handler => debug_span!("idempotency.handler"),
-            Self::Record => debug_span!("idempotency.record"),
+            Self::Claim => debug_span!(names::CLAIM_SPAN),
+            Self::Lease => debug_span!(names::LEASE_SPAN),
+            Self::Handler => debug_span!(names::HANDLER_SPAN),
+            Self::Record => debug_span!(names::RECORD_SPAN),
         }
     }
 }

@@ -15,10 +15,9 @@ use super::digests::KeyDigests;
 use super::meters::Meters;
 use super::names;
 use super::{Outcome, Phase};
-use crate::key::IdempotencyKey;
 use crate::operation::Refusal;
 use crate::policy::IdempotencyPolicy;
-use crate::scope::{Endpoint, OperationId};
+use crate::scope::{Endpoint, OperationId, is_a_name};
 
 /// One request. Whoever works on it has a clone, and the last one to go counts it.
 #[derive(Debug, Clone)]
@@ -34,16 +33,21 @@ struct Inner {
 
 impl Tally {
     /// Begins with a request whose key has not been looked at. `system` is the database's name in the words of
-    /// OpenTelemetry.
+    /// OpenTelemetry, where there is one.
     pub(crate) fn new(
         policy: &IdempotencyPolicy,
         request: &HttpRequest,
         endpoint: &Endpoint,
-        system: &str,
+        system: Option<&str>,
     ) -> Self {
+        let method = match is_a_name(request.method()) {
+            true => request.method().as_str(),
+            // As OpenTelemetry says it of methods that a client has made up.
+            false => "_OTHER",
+        };
         let span = info_span!(
-            "idempotency.operation",
-            http.request.method = request.method().as_str(),
+            names::OPERATION_SPAN,
+            http.request.method = method,
             http.route = request.match_pattern(),
             db.system.name = system,
             idempotency.scope = policy.scope.name(),
@@ -64,11 +68,10 @@ impl Tally {
     }
 
     /// Says of which operation it is: of a key only its digest. Nothing is computed where nobody looks.
-    pub(crate) fn named(&self, digests: &KeyDigests, name: &IdempotencyKey) {
+    pub(crate) fn named(&self, digests: &KeyDigests, id: &OperationId) {
         let span = &self.0.span;
         if !span.is_disabled() {
-            let row = OperationId::new(&name.scope, &name.key).row;
-            span.record("idempotency.key.digest", digests.of(&row));
+            span.record("idempotency.key.digest", digests.of(&id.row));
         }
     }
 

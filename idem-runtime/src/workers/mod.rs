@@ -17,13 +17,14 @@ use metrics::counter;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
+use tracing::Instrument;
 
 pub(crate) use maintenance::Maintained;
 pub use reconcile::{Reconciler, RecordedResponse, Verdict, settle};
 pub use unresolved::{UnresolvedOperation, unresolved, unresolved_operation};
 
 use crate::reach::Unreached;
-use crate::telemetry::WORKER_TURNS;
+use crate::telemetry::{self, WORKER_TURNS};
 
 /// How many operations a worker takes at once.
 const BATCH: u32 = 16;
@@ -75,16 +76,19 @@ impl Worker {
         };
         let task = actix_web::rt::spawn(async move {
             while !stopping.is_stopped() {
-                let turn = AssertUnwindSafe(turn(&stopping));
-                let result = match turn.catch_unwind().await {
+                let span = telemetry::worker_turn(name);
+                let turn = AssertUnwindSafe(turn(&stopping)).catch_unwind();
+                let result = match turn.instrument(span.clone()).await {
                     Ok(Ok(())) => "done",
                     Ok(Err(Unreached)) => "failed",
                     Err(_) => {
-                        tracing::error!("a turn of a background worker panicked");
+                        tracing::error!(parent: &span, "a turn of a background worker panicked");
                         "failed"
                     }
                 };
                 counter!(WORKER_TURNS, "worker" => name, "result" => result).increment(1);
+                telemetry::ended(&span, result);
+                drop(span);
                 stopping.pause(spread(interval)).await;
             }
         });

@@ -95,7 +95,7 @@ impl UnresolvedOperation {
         }
     }
 
-    /// Method and route of the endpoint that ran it.
+    /// Method and route of the endpoint that ran it; `*` where there is no route.
     #[must_use]
     pub fn endpoint(&self) -> &str {
         &self.endpoint

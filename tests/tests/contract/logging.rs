@@ -8,7 +8,10 @@ use crate::lease::{
     BACKGROUND, HOLD, STEPS, stepping, stepping_gated, stepping_with, strand, with, with_worker,
 };
 
-in_both_styles! { the_log_names_no_body }
+in_both_styles! {
+    the_log_names_no_body,
+    a_path_without_a_route_is_named_nowhere,
+}
 
 asynchronous! {
     the_log_names_no_body_in_lease_mode,
@@ -156,6 +159,37 @@ async fn the_log_names_no_body_in_lease_mode(stage: &Stage) {
     assert!(reconciler.send(&held).await.is_replay());
     assert_silent(&completion, &["resumed"]).await;
     assert!(completion.send(&kept).await.is_replay());
+}
+
+/// Nor is a method that a client has made up.
+async fn a_path_without_a_route_is_named_nowhere(stage: &Stage) {
+    let app = traced(stage.app()).start().await;
+    let path = format!("/anywhere/{SECRET}");
+    let panicking = json!({ "label": "panic", "fail": "panic" });
+    let sent = [
+        (Request::post(&path).json(&marking("k")).key("k"), 201),
+        (Request::post(&path).json(&panicking).key("panic"), 500),
+        (
+            Request::with_method("GEHEIM", &path)
+                .json(&marking("made-up"))
+                .key("made-up"),
+            201,
+        ),
+    ];
+    for (request, status) in sent {
+        let request = request.bearer("acme:one");
+        assert_eq!(app.send(&request).await.status, status);
+    }
+    let said = [
+        r#"the handler panicked endpoint="*""#,
+        r#"http.request.method="POST""#,
+        r#"http.request.method="_OTHER""#,
+        r#"endpoint="*" outcome="executed""#,
+    ];
+    assert_silent(&app, &said).await;
+    assert!(!app.log().contains("GEHEIM"), "{}", app.log());
+    let named = "SELECT count(*) FROM idempotency_keys WHERE endpoint = '*'";
+    assert_eq!(stage.database.number(named).await, 2);
 }
 
 /// What cannot be read is not shown instead.

@@ -1,6 +1,7 @@
 //! Runs the `idem` command as a person would.
 
 pub(crate) mod app;
+pub(crate) mod holder;
 pub(crate) mod place;
 
 use std::path::Path;

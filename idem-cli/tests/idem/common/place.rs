@@ -58,6 +58,37 @@ impl Place {
         }
     }
 
+    /// From now on every question fails that reads steps or bodies: they are those of a view, and cannot be told.
+    pub(crate) async fn poison_what_is_long(&self) {
+        let (before, key, steps, body) = match self.database.backend() {
+            Backend::Postgres => (
+                "",
+                "key",
+                "(SELECT 'a' UNION ALL SELECT 'b')",
+                "(SELECT 'a'::bytea UNION ALL SELECT 'b'::bytea)",
+            ),
+            Backend::Mysql => (
+                "CREATE FUNCTION poison() RETURNS longtext DETERMINISTIC \
+                 BEGIN SIGNAL SQLSTATE '45000'; RETURN ''; END",
+                "`key`",
+                "poison()",
+                "poison()",
+            ),
+            Backend::Sqlite => ("", "key", "json('no')", "json('no')"),
+        };
+        if !before.is_empty() {
+            self.database.execute(before).await;
+        }
+        let rename = "ALTER TABLE idempotency_keys RENAME TO records";
+        self.database.execute(rename).await;
+        let view = format!(
+            "CREATE VIEW idempotency_keys AS SELECT id, scope, {key}, endpoint, fingerprint, status, headers, \
+             {body} AS body, recorded_at, expires_at, owner, lease_expires_at, unresolved, {steps} AS steps, \
+             request, attempts, next_attempt_at FROM records"
+        );
+        self.database.execute(&view).await;
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }

@@ -18,6 +18,7 @@ use std::time::Duration;
 use futures_util::future::join;
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
+use tracing::{Instrument, Span};
 
 pub use builder::{RelayBuildError, RelayBuilder};
 
@@ -26,6 +27,7 @@ use crate::operation::Chain;
 use crate::pool::{ConnectionPool, LendError, Loan};
 use crate::store::Backend;
 use crate::store::outbox::{self, Reached};
+use crate::telemetry;
 use crate::workers::{Worker, spread};
 use builder::Settings;
 use claims::Claims;
@@ -167,11 +169,16 @@ impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
         let mut round = Round::new();
         let mut claims = Claims::new(self.settings);
         while !*stopped.borrow() {
-            let pause = match self.turn(&mut round, &mut claims, &stopped).await {
+            let span = telemetry::relay_turn();
+            let turn = self.turn(&mut round, &mut claims, &span, &stopped);
+            let turned = turn.instrument(span.clone()).await;
+            telemetry::ended(&span, if turned.is_ok() { "done" } else { "failed" });
+            let pause = match turned {
                 Ok(None) => continue,
                 Ok(Some(pause)) => pause,
                 Err(error) => {
-                    tracing::warn!(error = %Chain(&error), "a relay's turn is put off");
+                    let error = Chain(&error);
+                    tracing::warn!(parent: &span, %error, "a relay's turn is put off");
                     let put_off = sleep(PAUSE.min(self.settings.poll));
                     tokio::select! {
                         () = put_off => {}
@@ -194,6 +201,7 @@ impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
         &self,
         round: &mut Round,
         claims: &mut Claims,
+        span: &Span,
         stopped: &watch::Receiver<bool>,
     ) -> Result<Option<Duration>, RelayError> {
         let mut connection = self.lend().await?;
@@ -201,6 +209,7 @@ impl<C: Backend, P: Publisher> OutboxRelay<C, P> {
         // Whoever would write has to wait for others, and they for him.
         if !C::ONE_WRITER || outbox::due(&mut **connection).await?.0 {
             let (hand, reached) = claims.take(&mut **connection, &round.reached).await?;
+            telemetry::took(span, hand.rows.len());
             let is_over = round.goes_on(hand.rows.is_empty(), reached);
             if !hand.rows.is_empty() {
                 drop(connection);

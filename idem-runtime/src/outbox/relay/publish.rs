@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures_util::{FutureExt, StreamExt, stream};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
+use tracing::Instrument;
 use uuid::Uuid;
 
 use super::OutboxRelay;
@@ -19,6 +20,7 @@ use crate::defects::{Defect, is_seeded};
 use crate::outbox::{OutboxMessage, PublishError, Publisher};
 use crate::store::Backend;
 use crate::store::outbox::TakenRow;
+use crate::telemetry;
 
 /// A message in hand, and its row.
 struct Held {
@@ -112,14 +114,18 @@ async fn publish_one(
     message: &OutboxMessage,
     until: Instant,
 ) -> Result<(), PublishError> {
+    let span = telemetry::publishing(message.attempt());
     let publishing = AssertUnwindSafe(async { publisher.publish(message).await }).catch_unwind();
-    match timeout_at(until, publishing).await {
+    let published = timeout_at(until, publishing.instrument(span.clone())).await;
+    let published = match published {
         Ok(Ok(published)) => published,
         Ok(Err(_)) => Err(PublishError::temporary("the publisher panicked")),
         Err(_) => Err(PublishError::temporary(
             "the publisher did not return in time",
         )),
-    }
+    };
+    telemetry::ended(&span, if published.is_ok() { "sent" } else { "failed" });
+    published
 }
 
 impl Held {

@@ -190,6 +190,17 @@ macro_rules! stamp {
                 }
             }
 
+            handler! { $style
+                #[idempotent(scope = "account", retain = "24h")]
+                fn anywhere(
+                    script: web::Json<Script>,
+                    tools: web::Data<Tools>,
+                    connection: &mut $connection,
+                ) -> Result<HttpResponse, Failure> {
+                    play(&script, &tools, connection)
+                }
+            }
+
             queueing! { $style $connection;
                 outbox "/outbox/script" (scope = "account", retain = "24h");
                 outbox_brief "/outbox-brief/script" (scope = "account", retain = "2s", timeout = "1s");
@@ -247,7 +258,9 @@ macro_rules! stamp {
                     .service(outbox)
                     .service(outbox_brief)
                     .service(serializable)
-                    .service(outbox_serializable);
+                    .service(outbox_serializable)
+                    // Whatever the method, and without a route.
+                    .service(web::scope("/anywhere").default_service(web::to(anywhere)));
             }
         }
     };

@@ -23,6 +23,7 @@ use std::net::SocketAddr;
 
 use clap::Parser;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::FmtSpan;
 
 use leased::Deployment;
 use migrate::Url;
@@ -74,6 +75,9 @@ struct Arguments {
     /// Answer `GET /metrics`
     #[arg(long)]
     metrics: bool,
+    /// Log each span when it ends
+    #[arg(long, hide = true)]
+    spans: bool,
     #[command(flatten)]
     relaying: Relaying,
     /// Kill this process at the n-th thing that diesel reports once it runs
@@ -84,8 +88,13 @@ struct Arguments {
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let spans = match arguments.spans {
+        true => FmtSpan::CLOSE,
+        false => FmtSpan::NONE,
+    };
     tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_span_events(spans)
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .init();

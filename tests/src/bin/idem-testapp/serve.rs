@@ -219,6 +219,11 @@ async fn serve<C: Backend>(
     let protection = configured(Idempotency::builder(Shared(Arc::clone(&pool))), arguments);
     let protection = protection.build()?;
     let bookkeeper = Bookkeeper(url.clone());
+    // Nobody configures what these need.
+    let unconfigured = match &url {
+        Url::Sqlite(_) => handlers::beside_postgres::routes,
+        Url::Postgres(_) | Url::Mysql(_) => handlers::beside_sqlite::routes,
+    };
     let tools = web::Data::new(Tools::new(url, arguments));
     let idempotency = web::Data::new(protection.clone());
     // The unprotected handlers take their connections from the same pool.
@@ -236,6 +241,7 @@ async fn serve<C: Backend>(
             .app_data(web::JsonConfig::default().limit(BODY_LIMIT))
             .app_data(web::FormConfig::default().limit(BODY_LIMIT))
             .configure(routes.clone())
+            .service(web::scope("/unconfigured").configure(unconfigured))
             .configure(commands::routes)
             .configure(outbox::routes)
     };

@@ -11,6 +11,8 @@ on_all! {
     each_outcome_of_lease_mode_is_counted_once,
     a_claim_that_is_taken_over_is_counted_on_both_sides,
     a_heartbeat_is_counted_and_so_is_its_failure,
+    a_step_that_finds_no_store_is_unavailable,
+    after_a_408_of_lease_mode_nobody_knows,
 }
 
 async fn each_outcome_of_lease_mode_is_counted_once(stage: &Stage) {
@@ -124,4 +126,32 @@ async fn a_heartbeat_is_counted_and_so_is_its_failure(stage: &Stage) {
     let lost = r#"idempotency_leases_lost_total{endpoint="POST /steps/script",reason="unrenewed"}"#;
     assert_eq!(metrics.value(lost), 1.0);
     assert_eq!(metrics.requests(STEPS), counts([("unavailable", 1)]));
+}
+
+async fn a_step_that_finds_no_store_is_unavailable(stage: &Stage) {
+    let app = measured(stage).await;
+    let script = stepping_with("gate", 0, &json!({ "gate": "gate" }));
+    let running = app.send_in_background(&ask(STEPS, "k", &script));
+    app.reached("gate", 1).await;
+    // Its lease is renewed all the same.
+    let away = "ALTER TABLE idempotency_keys RENAME COLUMN steps TO gone";
+    stage.database.execute(away).await;
+    app.open_gate("gate").await;
+    let answer = running.await.unwrap();
+    assert_eq!(answer.code(), "idempotency-store-unavailable");
+    let metrics = Metrics::of(&app).await;
+    let lost = r#"idempotency_leases_lost_total{endpoint="POST /steps/script",reason="unrenewed"}"#;
+    assert_eq!(metrics.value(lost), 0.0);
+    assert_eq!(metrics.requests(STEPS), counts([("unavailable", 1)]));
+}
+
+/// In a transaction its effects are gone, and it is one more refusal.
+async fn after_a_408_of_lease_mode_nobody_knows(stage: &Stage) {
+    let app = measured(stage).await;
+    let late = json!({ "label": "late", "status": 408 });
+    for (path, key) in [(HOLD, "leased"), ("/account/script", "undone")] {
+        assert_eq!(app.send(&ask(path, key, &late)).await.status, 408);
+    }
+    let expected = counts([("failed", 1), ("POST /account/script unrecorded", 1)]);
+    assert_eq!(Metrics::of(&app).await.requests(HOLD), expected);
 }

@@ -4,6 +4,8 @@
 mod ages;
 mod lease;
 mod outcomes;
+mod relay;
+mod spans;
 mod workers;
 
 use std::collections::BTreeMap;

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{Metrics, counted, counts, measured};
 use crate::asking::{ask, assert_one_original, gated, marking, storm};
+use crate::horizon::{DAY, aged};
 
 in_both_styles! {
     each_outcome_is_counted_once,
@@ -14,6 +15,8 @@ in_both_styles! {
     a_store_that_is_away_is_counted,
     each_duplicate_is_counted_once,
     who_waits_is_counted_once_and_measured,
+    what_nobody_has_configured_is_counted,
+    a_key_that_is_too_old_is_counted_as_such,
 }
 
 const ACCOUNT: &str = "/account/script";
@@ -177,4 +180,22 @@ async fn who_waits_is_counted_once_and_measured(stage: &Stage) {
     assert_eq!(metrics.requests(WAIT), expected);
     let waited = format!(r#"idempotency_wait_seconds_count{{endpoint="POST {WAIT}"}}"#);
     assert_eq!(metrics.value(&waited), 2.0);
+}
+
+async fn what_nobody_has_configured_is_counted(stage: &Stage) {
+    const PATH: &str = "/unconfigured/blocking/script";
+    let app = measured(stage).await;
+    let answer = app.send(&ask(PATH, "k", &marking("k"))).await;
+    assert_eq!(answer.code(), "idempotency-misconfigured");
+    let metrics = Metrics::of(&app).await;
+    assert_eq!(metrics.requests(PATH), counts([("failed", 1)]));
+}
+
+async fn a_key_that_is_too_old_is_counted_as_such(stage: &Stage) {
+    const DATED: &str = "/dated/script";
+    let app = measured(stage).await;
+    let key = aged(2 * DAY).to_string();
+    assert_eq!(app.send(&ask(DATED, &key, &marking("k"))).await.status, 410);
+    let metrics = Metrics::of(&app).await;
+    assert_eq!(metrics.requests(DATED), counts([("key_expired", 1)]));
 }
