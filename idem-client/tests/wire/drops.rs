@@ -150,7 +150,7 @@ async fn nobody_listens_and_then_somebody_does() {
 
 #[tokio::test]
 async fn the_budget_ends_it_and_the_operation_comes_back() {
-    let server = Server::start(&[Turn::Stall, Turn::Stall]).await;
+    let server = Server::start(&[Turn::Stall]).await;
     let client = builder().budget(SHORT).build().unwrap();
     let outcome = client.post(server.url()).body("tea").send().await.unwrap();
     let Outcome::Unknown(unknown) = outcome else {
@@ -165,7 +165,6 @@ async fn the_budget_ends_it_and_the_operation_comes_back() {
     let patient = crate::client();
     let mut operation = unknown.into_operation();
     let outcome = patient.run(&mut operation).await.unwrap();
-    // The other stall may have been left: then this is the third attempt.
     let Outcome::Done(done) = &outcome else {
         panic!("{outcome:?}");
     };

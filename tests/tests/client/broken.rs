@@ -1,7 +1,7 @@
 //! A connection breaks: between client and server while the handler runs, and between server and database around the commit.
 
 use idem_client::{Outcome, Why};
-use idem_tests::{Cut, Stage, Switch, in_both_styles_on_servers, on_all};
+use idem_tests::{Cut, Proxy, Stage, Switch, in_both_styles_on_servers, on_all};
 
 use crate::{ask, assert_done, client, code, gated, hasty, marking};
 
@@ -66,19 +66,24 @@ async fn around_the_commit(stage: &Stage, cut: Cut, is_committed: bool) {
 }
 
 async fn the_database_is_away_for_a_while(stage: &Stage) {
-    let (app, proxy) = stage.start_behind_proxy().await;
+    let proxy = Proxy::to(&stage.database).await;
+    let launch = stage.app().pool(1).database_url(proxy.url());
+    let launch = launch.argument("--pool-timeout-ms").argument("200");
+    let app = launch.start().await;
     proxy.take_down().await;
-    let hasty = hasty();
-    let mut operation = ask(&hasty, app.address(), "/account/script", &marking("away"))
-        .prepare()
-        .unwrap();
-    let outcome = hasty.run(&mut operation).await.unwrap();
-    assert!(
-        matches!(&outcome, Outcome::Unknown(unknown) if unknown.why() == Why::Budget),
-        "{outcome:?}"
-    );
+    let client = hasty();
+    let request = ask(&client, app.address(), "/account/script", &marking("away"));
+    let mut operation = request.prepare().unwrap();
+    let outcome = client.run(&mut operation).await.unwrap();
+    assert_eq!(code(&outcome), "idempotency-store-unavailable");
+    let Outcome::Unknown(unknown) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!((unknown.why(), unknown.may_be_done()), (Why::Budget, true));
+    assert!(unknown.retry_after().is_some());
+
     proxy.bring_up();
-    let outcome = client().run(&mut operation).await.unwrap();
+    let outcome = crate::client().run(&mut operation).await.unwrap();
     assert_done(&outcome);
     assert!(!outcome.replayed());
     assert_eq!(stage.database.effects("away").await, 1);

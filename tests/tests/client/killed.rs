@@ -4,16 +4,17 @@ use std::os::unix::process::ExitStatusExt;
 
 use idem_client::PendingOperation;
 use idem_client::reqwest::header::{AUTHORIZATION, HeaderValue};
-use idem_tests::{Stage, Switch, in_both_styles, on_all};
+use idem_tests::{Stage, Switch, in_both_styles};
 
 use crate::{ask, assert_done, client, gated, marking};
 
 const SIGKILL: i32 = 9;
 const FAR_TOO_MANY: u32 = 100;
 
-in_both_styles! { the_server_is_killed_at_every_boundary }
-
-on_all! { the_client_dies_and_another_one_goes_on }
+in_both_styles! {
+    the_server_is_killed_at_every_boundary,
+    the_client_dies_and_another_one_goes_on,
+}
 
 async fn the_server_is_killed_at_every_boundary(stage: &Stage) {
     let (mut in_front, mut behind) = (0, 0);

@@ -100,7 +100,8 @@ async fn an_old_key_is_unknown(stage: &Stage) {
     let app = stage.start().await;
     let two_days_ago = SystemTime::now() - Duration::from_secs(2 * 24 * 60 * 60);
     let since = two_days_ago.duration_since(SystemTime::UNIX_EPOCH).unwrap();
-    let random = Uuid::new_v4().into_bytes()[..10].try_into().unwrap();
+    let random = Uuid::new_v4().into_bytes();
+    let random = random[..10].try_into().unwrap();
     let millis = since.as_millis().try_into().unwrap();
     let key = Builder::from_unix_timestamp_millis(millis, random).into_uuid();
     let client = client();
