@@ -102,7 +102,8 @@ impl Builder {
     /// The delays between attempts; unless set they begin at 1 s and double up to 30 s, without a limit of their number.
     ///
     /// Each pause is a random part of its delay, from nothing to all of it ("full jitter"): leave backon's own jitter off, it
-    /// would come on top. What the server asks for with `Retry-After` is added.
+    /// would come on top. What the server asks for with `Retry-After` is added. (Where backon is not told otherwise, three pauses are
+    /// enough: `without_max_times` leaves the end to the budget.)
     pub fn backoff(mut self, backoff: ExponentialBuilder) -> Self {
         self.limits.backoff = backoff;
         self

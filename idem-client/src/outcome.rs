@@ -127,7 +127,7 @@ impl Refused {
 
 /// An operation that may be done or not.
 #[derive(Debug, thiserror::Error)]
-#[error("nobody knows whether the operation is done: {why}")]
+#[error("the outcome of the operation is not known: {why}")]
 pub struct Unknown {
     pub(crate) why: Why,
     #[source]

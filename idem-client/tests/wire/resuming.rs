@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use idem_client::reqwest::header::{AUTHORIZATION, HeaderValue};
+use idem_client::reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use idem_client::{KeyForm, NotSent, Outcome, PendingOperation, Why};
 
 use crate::server::{Server, Turn};
@@ -54,23 +54,47 @@ async fn another_process_goes_on_with_the_same_key() {
     assert_eq!(first.body, second.body);
 }
 
+/// Whoever said it: the request, or the client that made the operation. The one that runs it does not know.
 #[tokio::test]
 async fn what_is_older_than_the_retention_is_not_sent() {
+    const HOUR: Duration = Duration::from_secs(60 * 60);
     let server = Server::start(&[]).await;
-    let client = client();
-    let request = client
-        .post(server.url())
-        .retention(Duration::from_secs(3600));
-    let mut old = serde_json::to_value(request.prepare().unwrap()).unwrap();
-    let created = old["created_ms"].as_u64().unwrap();
-    old["created_ms"] = (created - 3600 * 1000).into();
-    let mut old: PendingOperation = serde_json::from_value(old).unwrap();
-    let outcome = client.run(&mut old).await.unwrap();
-    let Outcome::Unknown(unknown) = outcome else {
-        panic!("{outcome:?}");
-    };
-    assert_eq!((unknown.why(), unknown.attempts()), (Why::RetentionOver, 0));
+    let knows = builder().retention(HOUR).build().unwrap();
+    for request in [
+        client().post(server.url()).retention(HOUR),
+        knows.post(server.url()),
+    ] {
+        let mut old = serde_json::to_value(request.prepare().unwrap()).unwrap();
+        let created = old["created_ms"].as_u64().unwrap();
+        old["created_ms"] = (created - 3600 * 1000).into();
+        let mut old: PendingOperation = serde_json::from_value(old).unwrap();
+        let outcome = client().run(&mut old).await.unwrap();
+        let Outcome::Unknown(unknown) = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert_eq!((unknown.why(), unknown.attempts()), (Why::RetentionOver, 0));
+    }
     assert_eq!(server.received().len(), 0);
+}
+
+#[tokio::test]
+async fn a_secret_header_is_sent_and_not_saved() {
+    let server = Server::start(&[]).await;
+    let name = HeaderName::from_static("x-signature");
+    let request = client().post(server.url());
+    let request = request.secret_header(name, HeaderValue::from_static("s1gned"));
+    let mut operation = request.prepare().unwrap();
+    let saved = serde_json::to_string(&operation).unwrap();
+    assert!(
+        saved.contains("x-signature") && !saved.contains("s1gned"),
+        "{saved}"
+    );
+    let outcome = client().run(&mut operation).await.unwrap();
+    assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
+    assert_eq!(
+        server.received()[0].header("x-signature"),
+        Some(&b"s1gned"[..])
+    );
 }
 
 #[tokio::test]

@@ -51,11 +51,14 @@ struct State {
     turns: Mutex<VecDeque<Turn>>,
     received: Mutex<Vec<Received>>,
     count: watch::Sender<usize>,
-    /// By key: the body that it was used for, and the number of its effect.
-    records: Mutex<HashMap<Vec<u8>, (Vec<u8>, usize)>>,
+    /// By key.
+    records: Mutex<HashMap<Vec<u8>, Record>>,
     key_header: &'static str,
     marker: &'static str,
 }
+
+/// The body that a key was used for, and the number of its effect.
+type Record = (Vec<u8>, usize);
 
 impl Received {
     pub(crate) fn header(&self, name: &str) -> Option<&[u8]> {

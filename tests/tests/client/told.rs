@@ -18,6 +18,7 @@ on_all! {
     an_old_key_is_unknown,
     a_duplicate_that_was_accepted_is_not_the_end,
     a_failure_that_was_rolled_back_is_run_again,
+    a_failure_that_nobody_knows_the_end_of_is_waited_for,
 }
 
 async fn both_forms_name_one_operation(stage: &Stage) {
@@ -152,4 +153,26 @@ async fn a_failure_that_was_rolled_back_is_run_again(stage: &Stage) {
     assert_eq!((outcome.attempts(), outcome.replayed()), (3, false));
     assert_eq!(app.effects("panics").await.entered, 3);
     assert_eq!(stage.database.effects("panics").await, 1);
+}
+
+/// Lease mode, `unresolved = "hold"`: the handler has called the outside world, and nobody runs it again.
+async fn a_failure_that_nobody_knows_the_end_of_is_waited_for(stage: &Stage) {
+    let app = stage.start().await;
+    let client = builder().budget(Duration::from_secs(3)).build().unwrap();
+    let script = json!({ "label": "held", "call": true, "fail": "panic" });
+    let request = ask(&client, app.address(), "/hold/script", &script);
+    let mut operation = request.prepare().unwrap();
+    for is_first_call in [true, false] {
+        let outcome = client.run(&mut operation).await.unwrap();
+        assert_eq!(code(&outcome), "idempotency-unresolved");
+        let Outcome::Unknown(unknown) = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert_eq!(unknown.why(), Why::Budget);
+        assert!(unknown.may_be_done() && unknown.why().may_go_on());
+        assert!(unknown.attempts() > u32::from(is_first_call));
+    }
+    let effects = app.effects("held").await;
+    assert_eq!(effects.entered, 1);
+    assert_eq!(effects.calls.into_values().collect::<Vec<_>>(), [1]);
 }
