@@ -310,6 +310,21 @@ const ROOMS: &[Room] = &[
         because: "an answer holds no SQL",
     },
     Room {
+        path: "idem-client",
+        never: &["idem_runtime", "idem_macros"],
+        because: "it is for any server that follows the draft",
+    },
+    Room {
+        path: "idem-client/src/verdict.rs",
+        never: OUTSIDE,
+        because: "a verdict is a pure function",
+    },
+    Room {
+        path: "idem-client/src/course.rs",
+        never: &["SystemTime", "fastrand", "sleep"],
+        because: "the time and the random number are given",
+    },
+    Room {
         path: "tests/src",
         never: &["idem_runtime::private"],
         because: "tests use the public API",
@@ -318,6 +333,11 @@ const ROOMS: &[Room] = &[
         path: "tests/tests/brokers",
         never: &["idem_runtime::private"],
         because: "tests use the public API",
+    },
+    Room {
+        path: "tests/tests/client",
+        never: &["idem_runtime"],
+        because: "what is tested is what a client sees",
     },
     Room {
         path: "tests/tests/contract",
@@ -387,6 +407,7 @@ const SOURCES: &[&str] = &[
     "idem-macros",
     "idem-runtime",
     "idem-cli",
+    "idem-client",
     "examples",
     "tests/src",
     "tests/tests",
@@ -400,6 +421,7 @@ const MEMBERS: &[&str] = &[
     "idem-macros",
     "idem-runtime",
     "idem-cli",
+    "idem-client",
     "examples/legacy",
     "examples/orders",
     "tests",
@@ -428,6 +450,7 @@ fn no_product_file_is_too_long_to_read() {
         "idem-macros/src",
         "idem-runtime/src",
         "idem-cli/src",
+        "idem-client/src",
         "examples",
         "benches",
         "tests/model",
@@ -552,7 +575,7 @@ fn versions_are_written_once() {
         );
     }
     // A path dependency needs a version to be published; cargo has no way to inherit that one.
-    for name in ["idem-macros", "idem-runtime"] {
+    for name in ["idem-client", "idem-macros", "idem-runtime"] {
         let line = workspace
             .lines()
             .find(|line| line.starts_with(&format!("{name} = ")))

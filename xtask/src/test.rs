@@ -73,7 +73,7 @@ const WITH_BROKERS: &[Tests] = &[("idem-tests", &["brokers"])];
 
 /// Those that ask for a MySQL or MariaDB.
 const WITH_MYSQL: &[Tests] = &[
-    ("idem-tests", &["contract", "settings"]),
+    ("idem-tests", &["client", "contract", "settings"]),
     ("idem-cli", &["idem"]),
 ];
 

@@ -5,6 +5,7 @@
 
 mod described;
 mod matching;
+mod published;
 mod shop;
 mod written;
 

@@ -1,0 +1,292 @@
+//! What an answer, or the lack of one, means for the operation. The one place that decides it.
+//!
+//! A pure function: no I/O, no clock, no counting of attempts.
+
+use reqwest::StatusCode;
+
+use crate::answer::Answer;
+use crate::failure::Failure;
+use crate::outcome::Why;
+use crate::problem::Problem;
+
+const KEY_EXPIRED: &str = "idempotency-key-expired";
+/// What the codes of problems about the key itself begin with.
+const ABOUT_THE_KEY: &str = "idempotency-key-";
+
+/// What to do after an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The operation is done, by this attempt or an earlier one.
+    Done,
+    /// Nothing was done, and nothing will be.
+    Refused,
+    /// The same request with the same key, after a pause.
+    Again(Effect),
+    /// No attempt more, and nobody knows.
+    Stop(Why),
+}
+
+/// What the attempt may have done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// It did not reach the operation.
+    None,
+    /// It may be done.
+    Possible,
+}
+
+/// What is known of an answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    status: StatusCode,
+    is_replayed: bool,
+    problem: Option<&'a Problem>,
+    may_be_of_a_duplicate: bool,
+}
+
+impl<'a> From<&'a Answer> for Seen<'a> {
+    fn from(answer: &'a Answer) -> Self {
+        Self {
+            status: answer.status(),
+            is_replayed: answer.replayed(),
+            problem: answer.problem(),
+            may_be_of_a_duplicate: answer.may_be_of_a_duplicate(),
+        }
+    }
+}
+
+/// After an answer. `earlier`: whether an attempt before this one may have had its effect.
+pub(crate) fn of_answer(seen: Seen<'_>, earlier: bool) -> Verdict {
+    if seen.is_replayed {
+        return recorded(seen.status);
+    }
+    let code = seen.problem.and_then(Problem::code);
+    let retryable = seen.problem.and_then(Problem::retryable);
+    match seen.status.as_u16() {
+        202 if seen.may_be_of_a_duplicate && earlier => Verdict::Again(Effect::Possible),
+        // 303: "an indirect response to the original request" (RFC 9110, section 15.4.4).
+        200..=299 | 303 | 304 => Verdict::Done,
+        ..=399 => Verdict::Stop(Why::Redirected),
+        410 if code == Some(KEY_EXPIRED) => Verdict::Stop(Why::KeyExpired),
+        409 if retryable == Some(true) => Verdict::Again(Effect::Possible),
+        // The server did not get the whole request, or gave the handler up.
+        408 if retryable != Some(false) => Verdict::Again(Effect::Possible),
+        425 | 429 if retryable != Some(false) => Verdict::Again(Effect::None),
+        // It will not know the method, or the version of HTTP, at the next attempt either.
+        501 | 505 if retryable != Some(true) => refused(seen.status, code, earlier),
+        500.. if retryable == Some(false) => Verdict::Stop(Why::ServerError),
+        500.. => Verdict::Again(Effect::Possible),
+        _ => refused(seen.status, code, earlier),
+    }
+}
+
+/// What an attempt may have done that brought no whole answer. It is always worth another one.
+pub(crate) fn of_failure(failure: &Failure) -> Effect {
+    match failure {
+        Failure::Connect(_) => Effect::None,
+        _ => Effect::Possible,
+    }
+}
+
+/// It will be the same at every attempt.
+fn recorded(status: StatusCode) -> Verdict {
+    match status.as_u16() {
+        ..=399 => Verdict::Done,
+        400..=499 => Verdict::Refused,
+        _ => Verdict::Stop(Why::ServerError),
+    }
+}
+
+/// A refusal of this attempt says something of an earlier one only if it was made behind the look for the key.
+fn refused(status: StatusCode, code: Option<&str>, earlier: bool) -> Verdict {
+    let is_about_the_key = code.is_some_and(|code| code.starts_with(ABOUT_THE_KEY));
+    match earlier && (is_about_the_key || is_made_in_front(status)) {
+        true => Verdict::Stop(Why::RefusedLater),
+        false => Verdict::Refused,
+    }
+}
+
+/// Whether it is what logins, limits, routers and proxies answer, before anybody looks for the key.
+fn is_made_in_front(status: StatusCode) -> bool {
+    let in_front = [
+        401, 403, 404, 405, 407, 408, 413, 414, 421, 425, 429, 431, 451, 501, 505,
+    ];
+    in_front.contains(&status.as_u16())
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+
+    use super::Effect::{None as NoEffect, Possible};
+    use super::Verdict::{Again, Done, Refused, Stop};
+    use super::*;
+
+    /// The members of a problem, or nothing.
+    type Says = Option<&'static str>;
+
+    const IN_FLIGHT: Says = Some(r#"{"code":"idempotency-in-flight","retryable":true}"#);
+    const YES: Says = Some(r#"{"retryable":true}"#);
+    const NO: Says = Some(r#"{"retryable":false}"#);
+    const ABOUT_STOCK: Says = Some(r#"{"code":"out-of-stock"}"#);
+    const EXPIRED: Says = Some(r#"{"code":"idempotency-key-expired","retryable":false}"#);
+    const REUSED: Says = Some(r#"{"code":"idempotency-key-reused","retryable":false}"#);
+    const MISSING: Says = Some(r#"{"code":"idempotency-key-missing","retryable":false}"#);
+
+    fn answer(status: u16, problem: Says, is_replayed: bool) -> Answer {
+        let mut headers = HeaderMap::new();
+        let marker = HeaderName::from_static("idempotent-replayed");
+        if is_replayed {
+            headers.insert(&marker, HeaderValue::from_static("true"));
+        }
+        if problem.is_some() {
+            headers.insert(
+                CONTENT_TYPE,
+                HeaderValue::from_static("application/problem+json"),
+            );
+        }
+        let status = StatusCode::from_u16(status).unwrap();
+        let body = problem.unwrap_or("anything").as_bytes();
+        Answer::new(status, headers, body.into(), &marker)
+    }
+
+    fn verdict(status: u16, problem: Says, earlier: bool) -> Verdict {
+        of_answer(Seen::from(&answer(status, problem, false)), earlier)
+    }
+
+    /// Status, problem, what it means at the first attempt, and where an earlier one may have had its effect.
+    const TABLE: &[(u16, Says, Verdict, Verdict)] = &[
+        (200, None, Done, Done),
+        (201, None, Done, Done),
+        (202, None, Done, Done),
+        (204, None, Done, Done),
+        (300, None, Stop(Why::Redirected), Stop(Why::Redirected)),
+        (301, None, Stop(Why::Redirected), Stop(Why::Redirected)),
+        (302, None, Stop(Why::Redirected), Stop(Why::Redirected)),
+        (303, None, Done, Done),
+        (304, None, Done, Done),
+        (307, None, Stop(Why::Redirected), Stop(Why::Redirected)),
+        (308, None, Stop(Why::Redirected), Stop(Why::Redirected)),
+        (400, None, Refused, Refused),
+        (400, YES, Refused, Refused),
+        (400, MISSING, Refused, Stop(Why::RefusedLater)),
+        (401, None, Refused, Stop(Why::RefusedLater)),
+        (401, YES, Refused, Stop(Why::RefusedLater)),
+        (402, None, Refused, Refused),
+        (403, None, Refused, Stop(Why::RefusedLater)),
+        (403, YES, Refused, Stop(Why::RefusedLater)),
+        (404, None, Refused, Stop(Why::RefusedLater)),
+        (405, None, Refused, Stop(Why::RefusedLater)),
+        (408, None, Again(Possible), Again(Possible)),
+        (408, NO, Refused, Stop(Why::RefusedLater)),
+        (409, None, Refused, Refused),
+        (409, ABOUT_STOCK, Refused, Refused),
+        (409, NO, Refused, Refused),
+        (409, IN_FLIGHT, Again(Possible), Again(Possible)),
+        (409, YES, Again(Possible), Again(Possible)),
+        (410, None, Refused, Refused),
+        (410, EXPIRED, Stop(Why::KeyExpired), Stop(Why::KeyExpired)),
+        (412, None, Refused, Refused),
+        (413, None, Refused, Stop(Why::RefusedLater)),
+        (415, None, Refused, Refused),
+        (422, None, Refused, Refused),
+        (422, YES, Refused, Refused),
+        (422, REUSED, Refused, Stop(Why::RefusedLater)),
+        (423, YES, Refused, Refused),
+        (425, None, Again(NoEffect), Again(NoEffect)),
+        (425, YES, Again(NoEffect), Again(NoEffect)),
+        (429, None, Again(NoEffect), Again(NoEffect)),
+        (429, NO, Refused, Stop(Why::RefusedLater)),
+        (499, None, Refused, Refused),
+        (500, None, Again(Possible), Again(Possible)),
+        (500, YES, Again(Possible), Again(Possible)),
+        (500, NO, Stop(Why::ServerError), Stop(Why::ServerError)),
+        (501, None, Refused, Stop(Why::RefusedLater)),
+        (501, YES, Again(Possible), Again(Possible)),
+        (502, None, Again(Possible), Again(Possible)),
+        (503, YES, Again(Possible), Again(Possible)),
+        (503, NO, Stop(Why::ServerError), Stop(Why::ServerError)),
+        (504, None, Again(Possible), Again(Possible)),
+        (505, None, Refused, Stop(Why::RefusedLater)),
+        (511, None, Again(Possible), Again(Possible)),
+        (599, None, Again(Possible), Again(Possible)),
+    ];
+
+    #[test]
+    fn every_row_of_the_table() {
+        for (status, problem, first, later) in TABLE {
+            assert_eq!(
+                verdict(*status, *problem, false),
+                *first,
+                "{status} {problem:?} first"
+            );
+            assert_eq!(
+                verdict(*status, *problem, true),
+                *later,
+                "{status} {problem:?} later"
+            );
+        }
+    }
+
+    #[test]
+    fn what_the_issue_rules_out_is_never_sent_again() {
+        for status in [400, 401, 403, 422] {
+            for problem in [None, YES, NO, IN_FLIGHT, REUSED] {
+                for earlier in [false, true] {
+                    let verdict = verdict(status, problem, earlier);
+                    assert!(
+                        !matches!(verdict, Again(_)),
+                        "{status} {problem:?}: {verdict:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_is_the_last_word() {
+        for earlier in [false, true] {
+            for (status, meaning) in [
+                (200, Done),
+                (302, Done),
+                (307, Done),
+                (401, Refused),
+                (409, Refused),
+                (429, Refused),
+                (500, Stop(Why::ServerError)),
+                (503, Stop(Why::ServerError)),
+            ] {
+                let answer = answer(status, None, true);
+                assert_eq!(of_answer(Seen::from(&answer), earlier), meaning, "{status}");
+            }
+        }
+        let claims = answer(409, YES, true);
+        assert_eq!(of_answer(Seen::from(&claims), true), Refused);
+    }
+
+    #[test]
+    fn a_202_for_a_duplicate_is_not_the_end() {
+        let mut headers = HeaderMap::new();
+        headers.insert("location", HeaderValue::from_static("/operations/1"));
+        headers.insert("retry-after", HeaderValue::from_static("1"));
+        let marker = HeaderName::from_static("idempotent-replayed");
+        let of = |headers: &HeaderMap, body: &'static str, earlier| {
+            let answer = Answer::new(StatusCode::ACCEPTED, headers.clone(), body.into(), &marker);
+            of_answer(Seen::from(&answer), earlier)
+        };
+        assert_eq!(of(&headers, "", true), Again(Possible));
+        // Nobody can have come before: it is the handler's own.
+        assert_eq!(of(&headers, "", false), Done);
+        assert_eq!(of(&headers, "queued", true), Done);
+        let mut marked = headers.clone();
+        marked.insert(&marker, HeaderValue::from_static("true"));
+        assert_eq!(of(&marked, "", true), Done);
+        headers.remove("location");
+        assert_eq!(of(&headers, "", true), Done);
+    }
+
+    #[test]
+    fn what_was_not_answered_in_time_may_be_done() {
+        assert_eq!(of_failure(&Failure::Timeout), Possible);
+    }
+}
