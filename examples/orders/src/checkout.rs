@@ -17,22 +17,14 @@ const FILES: [File; 6] = [
         "text/css; charset=utf-8",
         include_str!("../web/checkout.css"),
     ),
-    (
-        "checkout.js",
-        SCRIPT,
-        include_str!("../web/checkout.js"),
-    ),
+    ("checkout.js", SCRIPT, include_str!("../web/checkout.js")),
     ("basket.js", SCRIPT, include_str!("../web/basket.js")),
     (
         "idempotent-fetch.js",
         SCRIPT,
         include_str!("../web/idempotent-fetch.js"),
     ),
-    (
-        "icon.svg",
-        "image/svg+xml",
-        include_str!("../web/icon.svg"),
-    ),
+    ("icon.svg", "image/svg+xml", include_str!("../web/icon.svg")),
 ];
 
 /// Files and requests of this origin, and nothing else: no script in the page, no frame around it, and no form that a browser

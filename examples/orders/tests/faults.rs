@@ -44,7 +44,10 @@ fn a_lost_request_is_not_seen_by_its_handler() {
     assert_eq!(heard(asking(&order, "request-lost").begin()), b"");
     assert_eq!(orders.number(ORDERS), 0);
     let first = order.send();
-    assert_eq!((first.status, first.header("idempotent-replayed")), (201, None));
+    assert_eq!(
+        (first.status, first.header("idempotent-replayed")),
+        (201, None)
+    );
 }
 
 #[test]
@@ -80,18 +83,31 @@ fn the_page_is_served_and_nothing_may_be_added_to_it() {
         ("/checkout/checkout.css", "text/css; charset=utf-8"),
         ("/checkout/checkout.js", "text/javascript; charset=utf-8"),
         ("/checkout/basket.js", "text/javascript; charset=utf-8"),
-        ("/checkout/idempotent-fetch.js", "text/javascript; charset=utf-8"),
+        (
+            "/checkout/idempotent-fetch.js",
+            "text/javascript; charset=utf-8",
+        ),
         ("/checkout/icon.svg", "image/svg+xml"),
     ] {
         let file = Request::get(&order.address, path).send();
-        assert_eq!((file.status, file.header("content-type")), (200, Some(media_type)), "{path}");
+        assert_eq!(
+            (file.status, file.header("content-type")),
+            (200, Some(media_type)),
+            "{path}"
+        );
         let policy = file.header("content-security-policy").unwrap();
-        assert!(policy.starts_with("default-src 'none'; script-src 'self'; "), "{policy}");
+        assert!(
+            policy.starts_with("default-src 'none'; script-src 'self'; "),
+            "{policy}"
+        );
         assert!(!policy.contains("unsafe"), "{policy}");
     }
     for path in ["/", "/checkout"] {
         let led = Request::get(&order.address, path).send();
-        assert_eq!((led.status, led.header("location")), (307, Some("/checkout/")));
+        assert_eq!(
+            (led.status, led.header("location")),
+            (307, Some("/checkout/"))
+        );
     }
     let absent = Request::get(&order.address, "/checkout/nothing").send();
     assert_eq!(absent.status, 404);

@@ -48,6 +48,7 @@ async function start() {
     shown = basket.number;
     current = pending(NAME) ?? basket.operation;
     if (current === null) return;
+    render();
     trace("The page was loaded: an order that is not over goes on");
     keep(NAME, current);
     await follow();
@@ -221,8 +222,8 @@ function say(state, headline, detail = "") {
 function render() {
   const order = element("order");
   form.ariaBusy = String(isBusy);
-  // Not `disabled`, which would take the focus away from whoever has just pressed it.
-  order.disabled = false;
+  // Only until it is known which basket is shown. Later it would take the focus away from whoever has just pressed it.
+  order.disabled = shown === 0;
   order.ariaDisabled = String(isBusy || isEmpty());
   order.textContent = isBusy ? "Ordering…" : current === null ? "Order" : "Try again";
   element("forget").hidden = isBusy || current === null;

@@ -70,7 +70,10 @@ fn each_answer_means_what_the_table_says() {
             (plain(403), "denied"),
             (problem(400, "idempotency-key-missing", false), "refused"),
             (problem(400, "idempotency-key-invalid", false), "refused"),
-            (problem(401, "idempotency-scope-unresolved", false), "denied"),
+            (
+                problem(401, "idempotency-scope-unresolved", false),
+                "denied",
+            ),
             (problem(410, "idempotency-key-expired", false), "unclear"),
             (problem(413, "request-too-large", false), "refused"),
             (problem(422, "idempotency-key-reused", false), "unclear"),
@@ -111,12 +114,18 @@ fn what_says_nothing_is_sent_again_with_the_same_key() {
         let count = again.as_array().unwrap().len();
         let outcome = play(tab, again, json!({ "budget": 600_000 })).await;
         assert_eq!(outcome["kind"], "done", "{outcome}");
-        assert_eq!((&outcome["replayed"], &outcome["isSame"]), (&json!(true), &json!(true)));
+        assert_eq!(
+            (&outcome["replayed"], &outcome["isSame"]),
+            (&json!(true), &json!(true))
+        );
         let sent = outcome["sent"].as_array().unwrap();
         assert_eq!(sent.len(), count, "{outcome}");
         let key = format!("\"{}\"", outcome["key"].as_str().unwrap());
         for (number, attempt) in sent.iter().enumerate() {
-            assert_eq!((&attempt["method"], &attempt["url"], &attempt["body"]), (&json!("POST"), &json!("/a"), &json!("b")));
+            assert_eq!(
+                (&attempt["method"], &attempt["url"], &attempt["body"]),
+                (&json!("POST"), &json!("/a"), &json!("b"))
+            );
             let headers = &attempt["headers"];
             assert_eq!(headers["Idempotency-Key"], key);
             assert_eq!(headers["Content-Type"], "text/plain");
@@ -134,19 +143,31 @@ fn pauses_grow_vary_and_end() {
         let mut all = Vec::new();
         for _ in 0..5 {
             let outcome = play(tab, json!([null]), json!({})).await;
-            assert_eq!((&outcome["kind"], &outcome["isKept"]), (&json!("unknown"), &json!(true)));
+            assert_eq!(
+                (&outcome["kind"], &outcome["isKept"]),
+                (&json!("unknown"), &json!(true))
+            );
             let pauses: Vec<f64> = serde_json::from_value(outcome["pauses"].clone()).unwrap();
             assert!(pauses.iter().sum::<f64>() < 60_000.0, "{pauses:?}");
             assert!(pauses.len() >= 6, "{pauses:?}");
             all.push(pauses);
         }
-        for (retry, bound) in [500.0, 1000.0, 2000.0, 4000.0, 8000.0, 10_000.0].into_iter().enumerate() {
+        for (retry, bound) in [500.0, 1000.0, 2000.0, 4000.0, 8000.0, 10_000.0]
+            .into_iter()
+            .enumerate()
+        {
             let pauses: Vec<f64> = all.iter().map(|pauses| pauses[retry]).collect();
-            assert!(pauses.iter().all(|pause| (0.0..bound).contains(pause)), "{pauses:?}");
+            assert!(
+                pauses.iter().all(|pause| (0.0..bound).contains(pause)),
+                "{pauses:?}"
+            );
             assert!(pauses.iter().any(|pause| *pause != pauses[0]), "{pauses:?}");
         }
         // Beyond what five retries may take together, so that they do grow.
-        let longest = all.iter().flatten().fold(0.0, |one: f64, other| one.max(*other));
+        let longest = all
+            .iter()
+            .flatten()
+            .fold(0.0, |one: f64, other| one.max(*other));
         assert!(longest > 4000.0, "{longest}");
     });
 }
@@ -154,14 +175,18 @@ fn pauses_grow_vary_and_end() {
 #[test]
 fn retry_after_is_the_least_pause() {
     visit(async |_, tab| {
-        let answers = json!([[429, { "Retry-After": "7" }], [503, { "Retry-After": "soon" }], [201, {}]]);
+        let answers =
+            json!([[429, { "Retry-After": "7" }], [503, { "Retry-After": "soon" }], [201, {}]]);
         let outcome = play(tab, answers, json!({})).await;
         let pauses: Vec<f64> = serde_json::from_value(outcome["pauses"].clone()).unwrap();
         assert!((7000.0..7500.0).contains(&pauses[0]), "{pauses:?}");
         assert!(pauses[1] < 1000.0, "{pauses:?}");
         // Longer than anybody waits: the person is told at once.
         let outcome = play(tab, json!([[503, { "Retry-After": "3600" }]]), json!({})).await;
-        assert_eq!((&outcome["kind"], &outcome["pauses"]), (&json!("unknown"), &json!([])));
+        assert_eq!(
+            (&outcome["kind"], &outcome["pauses"]),
+            (&json!("unknown"), &json!([]))
+        );
 
         let read = "async (value) => {
             const { milliseconds } = await import('/checkout/idempotent-fetch.js');

@@ -128,8 +128,8 @@ impl Tab {
     /// Returns when the page has something that this selects.
     pub(crate) async fn shows(&self, selector: &str) {
         let query = self.driver.query(By::Css(selector));
-        let shown = query.wait(PATIENCE, Duration::from_millis(20)).exists();
-        if !shown.await.unwrap() {
+        let query = query.wait(PATIENCE, Duration::from_millis(20));
+        if !query.exists().await.unwrap() {
             panic!("no {selector}; the page says {:?}", self.said().await);
         }
     }

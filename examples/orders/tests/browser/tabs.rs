@@ -16,10 +16,8 @@ fn two_tabs_at_the_same_instant_order_once() {
         tab.to_the_other().await;
         tab.shows("#order:not([disabled])").await;
         tab.to_the_other().await;
-        tab.run(
-            "for (const it of [window, other]) it.document.getElementById('order').click();",
-        )
-        .await;
+        tab.run("for (const it of [window, other]) it.document.getElementById('order').click();")
+            .await;
         for _ in 0..2 {
             tab.shows("#orders li").await;
             tab.shows("#checkout[aria-busy='false']").await;
@@ -46,7 +44,11 @@ fn a_second_tab_joins_the_order_of_the_first() {
         tab.fill("coffee", "3").await;
         tab.press("order").await;
         has_recovered(tab).await;
-        assert!(tab.text("trace").await.contains("Another tab orders this basket"));
+        assert!(
+            tab.text("trace")
+                .await
+                .contains("Another tab orders this basket")
+        );
 
         // Whose own answer never came, and which goes on with its own copy.
         tab.to_front(&first).await;
@@ -101,7 +103,11 @@ fn a_tab_whose_basket_was_ordered_elsewhere_says_so() {
         tab.ends_as("done").await;
         tab.to_front(&second).await;
         tab.ends_as("elsewhere").await;
-        assert!(tab.said().await.starts_with("This basket was ordered in another tab: order 1."));
+        assert!(
+            tab.said()
+                .await
+                .starts_with("This basket was ordered in another tab: order 1.")
+        );
         assert_eq!((shop.orders().len(), shop.keys()), (1, 1));
     });
 }
@@ -115,7 +121,8 @@ fn a_basket_that_is_gone_is_not_ordered() {
         // No word from other tabs reaches this one.
         let deaf = "Object.defineProperty(BroadcastChannel.prototype, 'onmessage', { set() {} });";
         let script = serde_json::json!({ "source": deaf });
-        tab.command("Page.addScriptToEvaluateOnNewDocument", script).await;
+        tab.command("Page.addScriptToEvaluateOnNewDocument", script)
+            .await;
         tab.load().await;
         tab.to_front(&first).await;
         tab.press("order").await;
@@ -148,6 +155,7 @@ fn what_is_given_up_in_one_tab_is_given_up_in_all() {
         tab.press("order").await;
         tab.ends_as("unknown").await;
         tab.to_front(&second).await;
+        tab.fill("tea", "1").await;
         tab.fill("budget", "1").await;
         tab.suffer("request-lost", 1000).await;
         tab.press("order").await;
