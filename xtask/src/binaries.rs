@@ -1,4 +1,5 @@
-//! Where the programs of PostgreSQL, PgBouncer, MariaDB and the brokers are, and how they get there. Starts no server.
+//! Where the programs of PostgreSQL, PgBouncer, MariaDB, the brokers and the browser are, and how they get there. Starts no
+//! server.
 
 use std::env;
 use std::fs;
@@ -8,7 +9,7 @@ use std::process::Command;
 use crate::Outcome;
 use crate::place::is_root;
 use crate::process::run;
-use crate::test::{AMQP, MYSQL, NATS};
+use crate::test::{AMQP, CHROMEDRIVER, MYSQL, NATS};
 
 const PGBOUNCER: &str = "IDEM_TEST_PGBOUNCER";
 
@@ -84,6 +85,25 @@ fn has_mysql_client() -> bool {
                 .status();
             found.is_ok_and(|status| status.success())
         })
+}
+
+/// `chromedriver`, and with it Chromium: the one that is named, an installed one, else Debian's where we may install it.
+/// Tests in a browser are left out without one.
+pub(crate) fn offer_chromedriver() -> Option<PathBuf> {
+    if let Some(named) = env::var_os(CHROMEDRIVER).filter(|path| !path.is_empty()) {
+        return Some(named.into());
+    }
+    let find = || {
+        find_program("chromium", &[], &["/usr/bin"])?;
+        find_program("chromedriver", &[], &["/usr/bin"])
+    };
+    if find().is_none()
+        && is_root()
+        && let Err(error) = install(&["chromium", "chromium-driver"])
+    {
+        println!("xtask: {error}");
+    }
+    find()
 }
 
 /// `nats-server`: an installed one, else Debian's package where we may install it.

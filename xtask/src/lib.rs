@@ -4,6 +4,7 @@
 mod bench;
 mod binaries;
 mod bouncer;
+mod chromium;
 mod cluster;
 mod deny;
 mod features;
@@ -28,6 +29,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+pub use chromium::ChromeDriver;
 pub use cluster::{Cluster, Purpose};
 pub use galera::{Galera, Reads};
 pub use mariadb::MariaDb;
@@ -50,7 +52,8 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Every test, feature set and package. Starts a private PostgreSQL, MariaDB, NATS and RabbitMQ, each unless its
-    /// variable names one: IDEM_TEST_POSTGRES_URL, IDEM_TEST_MYSQL_URL, IDEM_TEST_NATS_URL, IDEM_TEST_AMQP_URL
+    /// variable names one: IDEM_TEST_POSTGRES_URL, IDEM_TEST_MYSQL_URL, IDEM_TEST_NATS_URL, IDEM_TEST_AMQP_URL.
+    /// IDEM_TEST_CHROMEDRIVER is the path of another ChromeDriver than that of the system
     Test {
         /// Arguments for `cargo test`; with any, only `cargo test` runs
         #[arg(last = true)]

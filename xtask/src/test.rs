@@ -4,6 +4,7 @@ use std::env;
 use std::process::Command;
 
 use crate::Outcome;
+use crate::binaries::offer_chromedriver;
 use crate::cluster::{Cluster, Purpose};
 use crate::features;
 use crate::mariadb::MariaDb;
@@ -16,6 +17,7 @@ pub(crate) const URL: &str = "IDEM_TEST_POSTGRES_URL";
 pub(crate) const MYSQL: &str = "IDEM_TEST_MYSQL_URL";
 pub(crate) const NATS: &str = "IDEM_TEST_NATS_URL";
 pub(crate) const AMQP: &str = "IDEM_TEST_AMQP_URL";
+pub(crate) const CHROMEDRIVER: &str = "IDEM_TEST_CHROMEDRIVER";
 
 pub(crate) fn run(extra: &[String]) -> Outcome {
     let mut failures = Vec::new();
@@ -59,6 +61,16 @@ fn tests(extra: &[String]) -> Outcome {
         }
         false => None,
     };
+    if needs(extra, IN_A_BROWSER) {
+        if let Some(program) = offer_chromedriver() {
+            command.env(CHROMEDRIVER, program);
+        } else {
+            println!(
+                "xtask: no Chromium with ChromeDriver found: the checkout page is NOT tested. Install it:  \
+                 sudo apt-get install -y chromium chromium-driver  (or set {CHROMEDRIVER})"
+            );
+        }
+    }
     // What the tests listen on themselves is not behind anybody's proxy.
     let direct = "127.0.0.1,localhost";
     command.envs([("NO_PROXY", direct), ("no_proxy", direct)]);
@@ -76,6 +88,9 @@ const WITH_MYSQL: &[Tests] = &[
     ("idem-tests", &["client", "contract", "settings"]),
     ("idem-cli", &["idem"]),
 ];
+
+/// Those that drive a browser.
+const IN_A_BROWSER: &[Tests] = &[("orders", &["browser"])];
 
 /// Whether one of these tests is among what runs.
 fn needs(extra: &[String], all: &[Tests]) -> bool {
@@ -171,5 +186,15 @@ mod tests {
         assert!(!needs("-p idem-cli --test contract"));
         assert!(!needs("--test brokers"));
         assert!(!needs("-p orders"));
+    }
+
+    #[test]
+    fn chromium_is_for_the_tests_that_ask_for_it() {
+        let needs = |line| needs_for(line, IN_A_BROWSER);
+        assert!(needs(""));
+        assert!(needs("-p orders"));
+        assert!(needs("--test browser"));
+        assert!(!needs("-p orders --test newcomer"));
+        assert!(!needs("-p idem-tests"));
     }
 }

@@ -1,4 +1,5 @@
-//! A small API of orders, payments and shipments whose retries are safe. Starting and stopping it, and nothing else.
+//! A small API of orders, payments and shipments whose retries are safe, and a page that orders. Starting and stopping it,
+//! and nothing else.
 //!
 //! `cargo run -p orders` needs no set-up: it makes a SQLite file. `ORDERS_DB` names another file, `DATABASE_URL`
 //! a PostgreSQL database, and `PORT` another port. `ORDERS_COURIER` is the directory of the courier's books. Receipts go
@@ -6,9 +7,11 @@
 
 mod auth;
 mod backends;
+mod checkout;
 mod courier;
 mod db;
 mod errors;
+mod faults;
 mod measured;
 mod orders;
 mod outlet;
@@ -24,6 +27,7 @@ use std::env;
 use std::io;
 use std::process::ExitCode;
 
+use actix_web::middleware::from_fn;
 use actix_web::{App, HttpServer, web};
 use idem_runtime::Backend;
 use idem_runtime::pool::ConnectionPool;
@@ -94,9 +98,11 @@ where
             .app_data(web::JsonConfig::default().error_handler(|error, _| bad_request(&error)))
             .app_data(web::PathConfig::default().error_handler(|_, _| ApiError::NotFound.into()))
             .configure(routes.clone())
+            .configure(checkout::routes)
             .app_data(measured.clone())
             .service(measured::scrape)
             .default_service(web::to(async || Err::<&str, _>(ApiError::NotFound)))
+            .wrap(from_fn(faults::as_asked))
     })
     .bind(("127.0.0.1", port))
     .map_err(|error| match error.kind() {

@@ -52,6 +52,7 @@ pub(crate) fn print(address: SocketAddr, database: &Database, outlet: &Outlet) {
     };
     println!(
         "orders listens on http://{address} ({database}); the API is described at http://{address}/docs/\n\n\
+         With a browser: http://{address}/checkout/ is a page that orders, and can be told to lose answers on the way.\n\n\
          A first attempt is answered with 201 and takes two of the tea:\n\n  {first}\n\n\
          Its retry gets the same answer with `idempotent-replayed: true`, and takes nothing:\n\n  {first}\n\n\
          {receipts}\n\n\

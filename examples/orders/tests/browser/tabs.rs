@@ -1,0 +1,169 @@
+//! One basket in several tabs is one order.
+
+use crate::tab::{Tab, visit};
+
+/// Has the tab that is in front made the order that another one has begun.
+async fn has_recovered(tab: &Tab) {
+    tab.ends_as("recovered").await;
+    assert!(tab.said().await.starts_with("Order 1 is placed"));
+}
+
+/// Pressed in both before either can tell the other.
+#[test]
+fn two_tabs_at_the_same_instant_order_once() {
+    visit(async |shop, tab| {
+        tab.run("window.other = window.open('/checkout/')").await;
+        tab.to_the_other().await;
+        tab.shows("#order:not([disabled])").await;
+        tab.to_the_other().await;
+        tab.run("for (const it of [window, other]) it.document.getElementById('order').click();")
+            .await;
+        for _ in 0..2 {
+            tab.shows("#orders li").await;
+            tab.shows("#checkout[aria-busy='false']").await;
+            tab.to_the_other().await;
+        }
+        assert_eq!((shop.orders().len(), shop.keys()), (1, 1));
+    });
+}
+
+/// They know nothing of each other but what the browser keeps for both.
+#[test]
+fn a_second_tab_joins_the_order_of_the_first() {
+    visit(async |shop, tab| {
+        let first = tab.driver.window().await.unwrap();
+        let second = tab.another().await;
+        tab.load().await;
+        tab.to_front(&first).await;
+        tab.suffer("silent", 1).await;
+        tab.press("order").await;
+        shop.has_ordered();
+
+        tab.to_front(&second).await;
+        // Something else is in its form. What is ordered is what the first tab has sent.
+        tab.fill("coffee", "3").await;
+        tab.press("order").await;
+        has_recovered(tab).await;
+        assert!(
+            tab.text("trace")
+                .await
+                .contains("Another tab orders this basket")
+        );
+
+        // Whose own answer never came, and which goes on with its own copy.
+        tab.to_front(&first).await;
+        tab.reload().await;
+        has_recovered(tab).await;
+        assert_eq!((shop.orders().len(), shop.keys()), (1, 1));
+    });
+}
+
+/// It begins with a copy of all that the first tab has kept.
+#[test]
+fn a_duplicated_tab_orders_once() {
+    visit(async |shop, tab| {
+        tab.suffer("silent", 1).await;
+        tab.press("order").await;
+        shop.has_ordered();
+        tab.run("window.open(location.href)").await;
+        tab.to_the_other().await;
+        has_recovered(tab).await;
+        tab.to_the_other().await;
+        tab.reload().await;
+        has_recovered(tab).await;
+        assert_eq!((shop.orders().len(), shop.keys()), (1, 1));
+    });
+}
+
+#[test]
+fn what_a_closed_tab_has_begun_is_finished_by_the_next() {
+    visit(async |shop, tab| {
+        tab.suffer("silent", 1).await;
+        tab.press("order").await;
+        shop.has_ordered();
+        let first = tab.driver.window().await.unwrap();
+        let second = tab.another().await;
+        tab.to_front(&first).await;
+        tab.driver.close_window().await.unwrap();
+        tab.to_front(&second).await;
+        tab.load().await;
+        has_recovered(tab).await;
+        assert_eq!((shop.orders().len(), shop.keys()), (1, 1));
+    });
+}
+
+#[test]
+fn a_tab_whose_basket_was_ordered_elsewhere_says_so() {
+    visit(async |shop, tab| {
+        let first = tab.driver.window().await.unwrap();
+        let second = tab.another().await;
+        tab.load().await;
+        tab.to_front(&first).await;
+        tab.press("order").await;
+        tab.ends_as("done").await;
+        tab.to_front(&second).await;
+        tab.ends_as("elsewhere").await;
+        assert!(
+            tab.said()
+                .await
+                .starts_with("This basket was ordered in another tab: order 1.")
+        );
+        assert_eq!((shop.orders().len(), shop.keys()), (1, 1));
+    });
+}
+
+/// Also in a tab that nobody has told yet.
+#[test]
+fn a_basket_that_is_gone_is_not_ordered() {
+    visit(async |shop, tab| {
+        let first = tab.driver.window().await.unwrap();
+        let second = tab.another().await;
+        // No word from other tabs reaches this one.
+        let deaf = "Object.defineProperty(BroadcastChannel.prototype, 'onmessage', { set() {} });";
+        let script = serde_json::json!({ "source": deaf });
+        tab.command("Page.addScriptToEvaluateOnNewDocument", script)
+            .await;
+        tab.load().await;
+        tab.to_front(&first).await;
+        tab.press("order").await;
+        tab.ends_as("done").await;
+        tab.to_front(&second).await;
+        tab.press("order").await;
+        tab.ends_as("elsewhere").await;
+        assert_eq!((shop.orders().len(), shop.keys()), (1, 1));
+    });
+}
+
+/// Nobody goes on with what the person has given up in another tab.
+#[test]
+fn what_is_given_up_in_one_tab_is_given_up_in_all() {
+    visit(async |shop, tab| {
+        tab.fill("budget", "1").await;
+        tab.suffer("request-lost", 1000).await;
+        tab.press("order").await;
+        tab.ends_as("unknown").await;
+        let first = tab.driver.window().await.unwrap();
+        let second = tab.another().await;
+        tab.load().await;
+        tab.ends_as("done").await;
+        tab.to_front(&first).await;
+        tab.ends_as("elsewhere").await;
+        assert_eq!((shop.orders().len(), shop.keys()), (1, 1));
+
+        tab.fill("tea", "1").await;
+        tab.suffer("request-lost", 1000).await;
+        tab.press("order").await;
+        tab.ends_as("unknown").await;
+        tab.to_front(&second).await;
+        tab.fill("tea", "1").await;
+        tab.fill("budget", "1").await;
+        tab.suffer("request-lost", 1000).await;
+        tab.press("order").await;
+        tab.ends_as("unknown").await;
+        tab.press("forget").await;
+        tab.ends_as("idle").await;
+        tab.to_front(&first).await;
+        tab.ends_as("idle").await;
+        assert_eq!(shop.orders().len(), 1);
+    });
+}

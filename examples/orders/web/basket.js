@@ -1,0 +1,89 @@
+/**
+ * The basket, and which operation orders it: one for all tabs of this browser.
+ *
+ * A key stands for what a person wants done, and only the shop knows when two tabs mean the same. Here they do if both show
+ * the same basket. So the basket has a number, and whoever orders it writes down the operation beside that. Who comes second
+ * finds it, and sends the same operation with the same key instead of a new one; who comes later, when it is over, finds
+ * that his basket is no longer there. It also outlives a tab that is closed in the middle.
+ *
+ * It is in IndexedDB because a look and a write are one transaction there, whichever tabs do it at the same instant. In
+ * `localStorage` they are two, and both tabs could find nothing. A shop with accounts keeps baskets at the server, and has
+ * the same rule there, in a transaction of its database: one order for one basket.
+ */
+
+const STORE = "baskets";
+const OWN = "own";
+
+/** Tells other tabs that the basket has changed. */
+const channel = new BroadcastChannel("basket");
+
+/** Calls back when another tab has changed the basket. */
+export function watch(changed) {
+  channel.onmessage = changed;
+}
+
+/** The basket: its number, the operation that orders it or `null`, and the order that the basket before it became. */
+export async function look() {
+  return (await change(() => {})).basket;
+}
+
+/**
+ * The operation that orders the basket of this number: the one that another tab has begun, or what `make` returns (then
+ * `isOurs`). `null` if that basket is gone, because it has been ordered.
+ */
+export async function claim(number, make) {
+  let isOurs = false;
+  const { basket } = await change((basket) => {
+    if (basket.number !== number || basket.operation !== null) return;
+    basket.operation = make();
+    isOurs = true;
+  });
+  return { operation: basket.number === number ? basket.operation : null, isOurs, basket };
+}
+
+/** The operation is over. If it ended in an order, a new basket is begun; the operation's state says in place of which. */
+export async function settle({ key, state }, order = null) {
+  const { basket, isChanged } = await change((basket) => {
+    if (basket.operation?.key === key) basket.operation = null;
+    if (order === null || basket.number !== state.basket) return;
+    basket.number += 1;
+    basket.operation = null;
+    basket.before = order;
+  });
+  if (isChanged) channel.postMessage("changed");
+  return basket;
+}
+
+/** Looks at the basket and changes it, in one transaction. */
+async function change(how) {
+  const database = await opened();
+  try {
+    return await new Promise((resolve, reject) => {
+      const transaction = database.transaction(STORE, "readwrite", { durability: "strict" });
+      const store = transaction.objectStore(STORE);
+      const found = store.get(OWN);
+      let result;
+      found.onsuccess = () => {
+        const basket = found.result ?? { number: 1, operation: null, before: null };
+        const was = JSON.stringify(basket);
+        how(basket);
+        const isChanged = JSON.stringify(basket) !== was;
+        if (isChanged) store.put(basket, OWN);
+        result = { basket, isChanged };
+      };
+      transaction.oncomplete = () => resolve(result);
+      transaction.onabort = () => reject(transaction.error);
+    });
+  } finally {
+    database.close();
+  }
+}
+
+function opened() {
+  return new Promise((resolve, reject) => {
+    const opening = indexedDB.open("shop", 1);
+    opening.onupgradeneeded = () => opening.result.createObjectStore(STORE);
+    opening.onsuccess = () => resolve(opening.result);
+    opening.onerror = () => reject(opening.error);
+  });
+}
