@@ -35,6 +35,8 @@ pub(super) struct Course<'c, 'p> {
     ignored: Vec<HeaderName>,
     /// By how much one operation changes the effects, once that is known.
     pub(super) one: Cell<Option<i64>>,
+    /// Whether a plain retry was answered otherwise than the first request.
+    pub(super) differs: Cell<bool>,
     /// What the endpoint declared, if it is one of ours.
     pub(super) policy: Cell<Option<&'static IdempotencyPolicy>>,
 }
@@ -70,6 +72,7 @@ impl<'c, 'p> Course<'c, 'p> {
             call,
             ignored,
             one: Cell::new(None),
+            differs: Cell::new(false),
             policy: Cell::new(None),
         }
     }
@@ -118,11 +121,25 @@ impl<'c, 'p> Course<'c, 'p> {
         ((self.call)(request), door)
     }
 
-    /// Sends it until it is answered with something else than that it is running, for as long as one answer may take.
+    /// Retries until it is answered with something else than that it is running, for as long as one answer may take.
     pub(super) async fn retry(&self, operation: &Operation<'p>) -> Result<Answer, NoAnswer> {
+        self.retry_as(operation, None).await
+    }
+
+    /// The same, changed.
+    pub(super) async fn retry_as(
+        &self,
+        operation: &Operation<'p>,
+        change: Option<&Change<'_>>,
+    ) -> Result<Answer, NoAnswer> {
         let until = Instant::now() + self.proof.patience;
         loop {
-            let answer = self.send(operation).await?;
+            let request = self.request(operation);
+            let request = match change {
+                Some(change) => change(request),
+                None => request,
+            };
+            let answer = self.ask(request).await?;
             if self.in_flight(&answer).is_some() || Instant::now() > until {
                 return Ok(answer);
             }
@@ -180,9 +197,14 @@ impl<'c, 'p> Course<'c, 'p> {
         answer.is_marked(self.marker())
     }
 
-    /// In what this is no replay of the first answer.
+    /// In what this is no replay of the first answer. Where replays differ from it anyway, that is said once, and only
+    /// the status is compared.
     pub(super) fn difference(&self, first: &Answer, answer: &Answer) -> Option<String> {
-        answer.difference_from(first, &self.ignored)
+        let is_told = self.differs.get() && first.status == answer.status;
+        match is_told {
+            true => None,
+            false => answer.difference_from(first, &self.ignored),
+        }
     }
 
     /// What it did, and by how much that changed the effects, if they are counted.

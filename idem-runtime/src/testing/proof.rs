@@ -73,7 +73,7 @@ type Asked<'a, T> = Box<dyn Fn() -> LocalBoxFuture<'a, T> + 'a>;
 /// With `run` in place of `check` it is an assertion.
 pub struct Proof<'a> {
     pub(super) prepare: Asked<'a, Maker<'a>>,
-    pub(super) other_body: Option<Change<'a>>,
+    pub(super) other_bodies: Vec<Change<'a>>,
     pub(super) other_account: Option<Change<'a>>,
     pub(super) refused_body: Option<Change<'a>>,
     pub(super) failing: Option<Change<'a>>,
@@ -127,7 +127,7 @@ impl<'a> Proof<'a> {
     fn new(prepare: Asked<'a, Maker<'a>>) -> Self {
         Self {
             prepare,
-            other_body: None,
+            other_bodies: Vec::new(),
             other_account: None,
             refused_body: None,
             failing: None,
@@ -141,10 +141,11 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// Makes of the request another one of the same caller: another body, or another query.
+    /// Makes of the request another one of the same caller: another body, or another query. Each that is given is tried; the
+    /// closer they are to the first, the more is proved (`1.0` for `1`, a digit of a large number).
     #[must_use]
     pub fn other_body(mut self, change: impl Fn(TestRequest) -> TestRequest + 'a) -> Self {
-        self.other_body = Some(Box::new(change));
+        self.other_bodies.push(Box::new(change));
         self
     }
 
@@ -178,8 +179,8 @@ impl<'a> Proof<'a> {
         self
     }
 
-    /// How a run comes to outlive its claim: `slow` makes of the request one whose handler takes long, and `lapse`
-    /// returns when its claim is trusted no more. Without it [`Rule::LateOwner`] is skipped.
+    /// How a run comes to outlive its claim: `slow` makes of the request, and of its retries, one whose handler takes
+    /// long, and `lapse` returns when its claim is trusted no more. Without it [`Rule::LateOwner`] is skipped.
     ///
     /// The runtime's handlers in lease mode are held by the proof, and their heartbeat is stopped; `slow` may return
     /// the request as it is, and `lapse` waits for the length of the lease.

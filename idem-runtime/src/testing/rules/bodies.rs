@@ -8,18 +8,20 @@ use super::say_with;
 use crate::problem::ProblemCode;
 
 pub(super) async fn other(course: &Course<'_, '_>) -> Verdict {
-    let Some(change) = &course.proof.other_body else {
+    if course.proof.other_bodies.is_empty() {
         return say_with("other_body", "what another request of the same caller is");
-    };
+    }
     let mut faults = Faults::default();
     let operation = course.operation().await;
     let Some(first) = course.done(&mut faults, &operation).await else {
         return faults.into();
     };
-    let (answer, changed) = course.changed_by(course.send_as(&operation, change)).await;
-    let (status, code) = (StatusCode::UNPROCESSABLE_ENTITY, ProblemCode::KeyReused);
-    course.expect_refusal(&mut faults, answer, (status, code), "another body");
-    course.expect(&mut faults, 0, changed, "behind another body");
+    for change in &course.proof.other_bodies {
+        let (answer, changed) = course.changed_by(course.send_as(&operation, change)).await;
+        let refusal = (StatusCode::UNPROCESSABLE_ENTITY, ProblemCode::KeyReused);
+        course.expect_refusal(&mut faults, answer, refusal, "another body");
+        course.expect(&mut faults, 0, changed, "behind another body");
+    }
     let then = "a retry of the first request, behind another body";
     course
         .expect_replay(&mut faults, &operation, &first, then)

@@ -51,7 +51,12 @@ async fn behind_the_handler(course: &Course<'_, '_>, faults: &mut Faults) {
     answered(course, faults, retry, when);
 }
 
-fn answered(course: &Course<'_, '_>, faults: &mut Faults, retry: Result<Answer, NoAnswer>, when: &str) {
+fn answered(
+    course: &Course<'_, '_>,
+    faults: &mut Faults,
+    retry: Result<Answer, NoAnswer>,
+    when: &str,
+) {
     match retry {
         Ok(answer) if course.in_flight(&answer).is_none() => {
             let patience = course.proof.patience;

@@ -68,6 +68,7 @@ pub(super) async fn begin(course: &Course<'_, '_>) -> Beginning {
         }
     };
     let ((), changed) = course.changed_by(retrying).await;
+    course.differs.set(!retry.0.is_empty());
     course.expect(&mut retry, 0, changed, &format!("behind {RETRIES} retries"));
     Beginning {
         endpoint,

@@ -29,7 +29,7 @@ pub(super) async fn told(course: &Course<'_, '_>) -> Verdict {
             () = door.reached() => {}
             early = &mut first => return early,
         }
-        if let Some(change) = &course.proof.other_body {
+        for change in &course.proof.other_bodies {
             let answer = course.send_as(&operation, change).await;
             let (status, code) = (StatusCode::UNPROCESSABLE_ENTITY, ProblemCode::KeyReused);
             course.expect_refusal(&mut faults, answer, (status, code), "another body");

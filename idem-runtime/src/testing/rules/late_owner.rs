@@ -27,12 +27,12 @@ pub(super) async fn adds_nothing(course: &Course<'_, '_>) -> Verdict {
             () = lapsed => {}
         }
         let retry = async {
-            let answer = course.send(&operation).await;
+            let answer = course.send_as(&operation, slow).await;
             door.open();
             answer
         };
         let (retry, first) = join(retry, first).await;
-        Some([first, retry, course.retry(&operation).await])
+        Some([first, retry, course.retry_as(&operation, Some(slow)).await])
     };
     let (answers, changed) = course.changed_by(work).await;
     let Some(answers) = answers else {
