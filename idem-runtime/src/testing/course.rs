@@ -151,12 +151,14 @@ impl<'c, 'p> Course<'c, 'p> {
     pub(super) fn in_flight(&self, answer: &Answer) -> Option<String> {
         let policy = self.policy.get();
         let accepts = policy.is_some_and(|policy| policy.in_flight == InFlight::Accept);
-        if accepts && answer.status == StatusCode::ACCEPTED && answer.headers.contains_key(LOCATION)
-        {
+        let is_accepted = answer.status == StatusCode::ACCEPTED
+            && answer.headers.contains_key(LOCATION)
+            && answer.asks_to_wait();
+        if accepts && is_accepted {
             return None;
         }
         let wanted = match accepts {
-            true => "202 with `Location`",
+            true => "202 with `Location` and `Retry-After`",
             false => "409 with `Retry-After`",
         };
         let is_conflict = answer.status == StatusCode::CONFLICT && answer.asks_to_wait();

@@ -48,7 +48,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order of a report.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: &'static [Self] = &[
         Self::FirstRequest,
         Self::Effects,
         Self::Retry,
@@ -149,7 +149,7 @@ impl fmt::Display for Report {
         let endpoint = &self.endpoint;
         writeln!(
             f,
-            "{endpoint}: of {all} rules {broken} are broken, and {unproven} not proven"
+            "{endpoint}: {broken} of {all} rules broken, {unproven} not proven"
         )?;
         for (rule, verdict) in &self.verdicts {
             let (word, notes) = match verdict {

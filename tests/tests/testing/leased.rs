@@ -42,7 +42,7 @@ macro_rules! stamp {
             use std::sync::atomic::{AtomicI64, Ordering};
 
             use actix_web::test::init_service;
-            use actix_web::{App, HttpResponse, post, web};
+            use actix_web::{App, HttpRequest, HttpResponse, post, web};
             use diesel_async::RunQueryDsl;
             use diesel_async::pooled_connection::AsyncDieselConnectionManager;
             use diesel_async::pooled_connection::bb8::Pool;
@@ -54,16 +54,21 @@ macro_rules! stamp {
             use crate::open::{self, identified};
             use crate::proofs::{MARK, Order, created, proof};
 
+            /// Fails behind its step where the request says so.
             async fn order(
                 order: &Order,
                 steps: &Steps<$connection>,
+                request: &HttpRequest,
             ) -> Result<HttpResponse, Failed> {
                 let work = async |conn: &mut $connection| {
                     diesel::sql_query(MARK).execute(conn).await?;
                     Ok::<_, Failed>(())
                 };
                 steps.transaction("mark", work).await?;
-                Ok(created(order))
+                match request.headers().contains_key("x-fail") {
+                    true => Err(Failed),
+                    false => Ok(created(order)),
+                }
             }
 
             #[post("/held")]
@@ -71,8 +76,9 @@ macro_rules! stamp {
             async fn held(
                 wanted: web::Json<Order>,
                 steps: Steps<$connection>,
+                request: HttpRequest,
             ) -> Result<HttpResponse, Failed> {
-                order(&wanted, &steps).await
+                order(&wanted, &steps, &request).await
             }
 
             #[post("/rerun")]
@@ -80,8 +86,9 @@ macro_rules! stamp {
             async fn rerun(
                 wanted: web::Json<Order>,
                 steps: Steps<$connection>,
+                request: HttpRequest,
             ) -> Result<HttpResponse, Failed> {
-                order(&wanted, &steps).await
+                order(&wanted, &steps, &request).await
             }
 
             #[post("/accepting")]
@@ -94,8 +101,9 @@ macro_rules! stamp {
             async fn accepting(
                 wanted: web::Json<Order>,
                 steps: Steps<$connection>,
+                request: HttpRequest,
             ) -> Result<HttpResponse, Failed> {
-                order(&wanted, &steps).await
+                order(&wanted, &steps, &request).await
             }
 
             /// Its call is in no step, and has no derived key.
@@ -136,7 +144,8 @@ macro_rules! stamp {
                 let calls = web::Data::default();
                 for (path, connections) in [("/held", 4), ("/rerun", 4), ("/rerun", 1)] {
                     let database = open::database(Backend::$backend).await;
-                    let proof = late(proof(&database, path));
+                    let proof = late(proof(&database, path))
+                        .failing(|request| request.insert_header(("x-fail", "1")));
                     proven_in_lease_mode(&report(&database, connections, &calls, proof).await);
                     database.discard().await;
                 }
@@ -170,7 +179,7 @@ pub(crate) use stamp;
 
 #[track_caller]
 pub(crate) fn proven_in_lease_mode(report: &idem_runtime::testing::Report) {
-    for rule in Rule::ALL {
+    for &rule in Rule::ALL {
         assert_eq!(
             report.verdict(rule),
             Some(&Verdict::Proven),

@@ -3,7 +3,9 @@
 macro_rules! stamp {
     ($name:ident $backend:ident $connection:ty, $config:expr) => {
         mod $name {
+            use actix_web::dev::Service;
             use actix_web::error::{ErrorInternalServerError, ErrorServiceUnavailable};
+            use actix_web::http::header::{HeaderName, HeaderValue};
             use actix_web::test::{TestRequest, init_service};
             use actix_web::{App, HttpRequest, HttpResponse, post, web};
             use diesel_async::RunQueryDsl;
@@ -15,6 +17,8 @@ macro_rules! stamp {
 
             use crate::open::{self, identified, marks};
             use crate::proofs::{MARK, Order, assert_proven, created, proof};
+
+            const NUMBER: HeaderName = HeaderName::from_static("x-number");
 
             async fn order(
                 order: &Order,
@@ -187,6 +191,49 @@ macro_rules! stamp {
                     report.to_string().contains("no answer within 1s"),
                     "{report}"
                 );
+                database.discard().await;
+            }
+
+            #[actix_web::test]
+            async fn headers_have_the_names_that_the_application_says() {
+                let database = open::database(Backend::$backend).await;
+                let url = open::address(&database);
+                let manager =
+                    AsyncDieselConnectionManager::<$connection>::new_with_config(url, $config);
+                let pool = Pool::builder().max_size(1).build(manager).await.unwrap();
+                let idempotency = identified(Idempotency::builder(pool))
+                    .key_header("X-Request-Key")
+                    .replayed_header("X-Replayed");
+                let app = App::new()
+                    .app_data(web::Data::new(idempotency.build().unwrap()))
+                    .service(plain)
+                    .wrap_fn(|request, service| {
+                        let called = service.call(request);
+                        async {
+                            let mut response = called.await?;
+                            let number = uuid::Uuid::new_v4().to_string();
+                            let number = HeaderValue::from_str(&number).unwrap();
+                            response.headers_mut().insert(NUMBER, number);
+                            Ok(response)
+                        }
+                    });
+                let app = init_service(app).await;
+                let of_these_names = || {
+                    proof(&database, "/orders")
+                        .key_header(HeaderName::from_static("x-request-key"))
+                        .replayed_header(HeaderName::from_static("x-replayed"))
+                };
+                assert_proven(&of_these_names().volatile_header(NUMBER).check(&app).await);
+                let numbered = of_these_names().check(&app).await;
+                assert_eq!(numbered.broken(), [Rule::Retry], "{numbered}");
+                let unmarked = of_these_names()
+                    .volatile_header(NUMBER)
+                    .volatile_header(HeaderName::from_static("x-replayed"))
+                    .replayed_header(HeaderName::from_static("idempotent-replayed"));
+                let unmarked = unmarked.check(&app).await;
+                assert!(unmarked.broken().contains(&Rule::Marker), "{unmarked}");
+                let nameless = proof(&database, "/orders").check(&app).await;
+                assert_eq!(nameless.broken(), [Rule::FirstRequest], "{nameless}");
                 database.discard().await;
             }
 

@@ -53,7 +53,7 @@ pub(crate) fn proof<'a>(database: &'a Database, path: &'a str) -> Proof<'a> {
 #[track_caller]
 pub(crate) fn assert_proven(report: &Report) {
     assert!(report.is_proven(), "{report}");
-    for rule in Rule::ALL {
+    for &rule in Rule::ALL {
         let verdict = report.verdict(rule);
         let is_proven = verdict == Some(&Verdict::Proven);
         assert!(is_proven || rule == Rule::LateOwner, "{rule:?}: {report}");

@@ -40,6 +40,21 @@ async fn report(defect: Defect) -> Report {
     proof(&shop).check(&app).await
 }
 
+/// How many orders there are by then depends on how often a request is polled.
+fn without_numbers(report: &Report) -> String {
+    let mut text = report.to_string();
+    for before in ["/orders/", r#"\"order\": "#] {
+        let parts = text.split(before).enumerate().map(|(place, part)| {
+            let number = |sign: char| place > 0 && sign.is_ascii_digit();
+            let rest = part.trim_start_matches(number);
+            let name = if rest == part { "" } else { "N" };
+            format!("{name}{rest}")
+        });
+        text = parts.collect::<Vec<_>>().join(before);
+    }
+    text
+}
+
 #[track_caller]
 fn assert_broken(report: &Report, rules: &[Rule]) {
     assert_eq!(report.broken(), rules, "{report}");
@@ -50,11 +65,11 @@ fn assert_broken(report: &Report, rules: &[Rule]) {
 async fn a_shop_that_is_right_is_proven_but_for_what_cannot_be_held() {
     let report = report(Defect::None).await;
     assert_broken(&report, &[]);
-    for rule in Rule::ALL {
+    for &rule in Rule::ALL {
         let is_proven = report.verdict(rule) == Some(&Verdict::Proven);
         assert!(is_proven || rule == Rule::InFlight, "{report}");
     }
-    insta::assert_snapshot!(report.to_string());
+    insta::assert_snapshot!(without_numbers(&report));
 }
 
 /// Wherever two requests of one key meet.
@@ -69,7 +84,7 @@ async fn check_then_act_is_found() {
 async fn a_key_without_a_fingerprint_is_found() {
     let report = report(Defect::NoFingerprint).await;
     assert_broken(&report, &[Rule::OtherBody]);
-    insta::assert_snapshot!(report.to_string());
+    insta::assert_snapshot!(without_numbers(&report));
 }
 
 #[actix_web::test]
@@ -82,28 +97,28 @@ async fn numbers_that_go_through_floating_point_are_found() {
 async fn a_body_that_is_written_anew_is_found() {
     let report = report(Defect::Reserialized).await;
     assert_broken(&report, &[Rule::Retry]);
-    insta::assert_snapshot!(report.to_string());
+    insta::assert_snapshot!(without_numbers(&report));
 }
 
 #[actix_web::test]
 async fn one_scope_for_all_is_found() {
     let report = report(Defect::GlobalScope).await;
     assert_broken(&report, &[Rule::OtherAccount]);
-    insta::assert_snapshot!(report.to_string());
+    insta::assert_snapshot!(without_numbers(&report));
 }
 
 #[actix_web::test]
 async fn a_failure_that_is_remembered_is_found() {
     let report = report(Defect::FailureRemembered).await;
     assert_broken(&report, &[Rule::Failure]);
-    insta::assert_snapshot!(report.to_string());
+    insta::assert_snapshot!(without_numbers(&report));
 }
 
 #[actix_web::test]
 async fn a_claim_that_is_taken_over_from_who_still_works_is_found() {
     let report = report(Defect::StaleTakeOver).await;
     assert_broken(&report, &[Rule::LateOwner]);
-    insta::assert_snapshot!(report.to_string());
+    insta::assert_snapshot!(without_numbers(&report));
 }
 
 #[actix_web::test]
@@ -125,10 +140,10 @@ async fn what_nobody_has_said_is_not_proven() {
             .set_json(json!({"item": "tea"}))
     };
     let report = Proof::of(request).check(&app).await;
-    insta::assert_snapshot!(report.to_string());
+    insta::assert_snapshot!(without_numbers(&report));
     let anonymous = || TestRequest::post().uri("/orders").set_json("tea");
     let report = Proof::of(anonymous).check(&app).await;
-    insta::assert_snapshot!(report.to_string());
+    insta::assert_snapshot!(without_numbers(&report));
 }
 
 #[actix_web::test]

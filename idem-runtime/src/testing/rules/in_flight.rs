@@ -1,18 +1,20 @@
 //! What others of its key are told while a request is running: it is held behind its handler, in front of its record.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use futures_util::future::join;
 use tokio::time::timeout;
 
-use super::super::course::{Course, Faults};
-use super::super::door::Fault;
+use super::super::answer::{Answer, NoAnswer};
+use super::super::course::{Course, Faults, Operation};
+use super::super::door::{Door, Fault};
 use super::super::report::Verdict;
 use crate::policy::InFlight;
 use crate::problem::ProblemCode;
 
-/// For so long a duplicate is let wait where the endpoint declares that it waits.
+/// For so long a duplicate is seen to wait where the endpoint declares that it does.
 const WAITING: Duration = Duration::from_millis(50);
 
 pub(super) async fn told(course: &Course<'_, '_>) -> Verdict {
@@ -34,39 +36,21 @@ pub(super) async fn told(course: &Course<'_, '_>) -> Verdict {
             let (status, code) = (StatusCode::UNPROCESSABLE_ENTITY, ProblemCode::KeyReused);
             course.expect_refusal(&mut faults, answer, (status, code), "another body");
         }
-        let mut duplicate = Box::pin(course.send(&operation));
-        let told = match policy.in_flight {
-            InFlight::Wait(_) => timeout(WAITING, &mut duplicate).await.ok(),
-            InFlight::Reject | InFlight::Accept => Some((&mut duplicate).await),
-        };
-        match told {
-            Some(Ok(answer)) => {
-                let wrong = course.in_flight(&answer);
-                wrong
-                    .into_iter()
-                    .for_each(|wrong| faults.push(format!("a duplicate got {wrong}")));
-                door.open();
-                first.await
+        match policy.in_flight {
+            InFlight::Wait(time) if time > WAITING => {
+                waiting(course, &mut faults, &operation, first, &door).await
             }
-            Some(Err(error)) => {
-                faults.push(format!("a duplicate: {error}"));
-                door.open();
-                first.await
-            }
-            None => {
-                door.open();
-                let (first, duplicate) = join(first, duplicate).await;
-                match (&first, &duplicate) {
-                    (Ok(first), Ok(duplicate)) => {
-                        let difference = course.difference(first, duplicate);
-                        difference
-                            .into_iter()
-                            .for_each(|fault| faults.push(format!("who waited: {fault}")));
+            _ => {
+                match course.send(&operation).await {
+                    Ok(answer) => {
+                        if let Some(wrong) = course.in_flight(&answer) {
+                            faults.push(format!("a duplicate got {wrong}"));
+                        }
                     }
-                    (_, Err(error)) => faults.push(format!("who waited: {error}")),
-                    (Err(_), _) => {}
+                    Err(error) => faults.push(format!("a duplicate: {error}")),
                 }
-                first
+                door.open();
+                first.await
             }
         }
     };
@@ -83,4 +67,33 @@ pub(super) async fn told(course: &Course<'_, '_>) -> Verdict {
         Err(error) => faults.push(format!("the first request: {error}")),
     }
     faults.into()
+}
+
+/// A duplicate that waits gets the first answer when there is one. Gives that.
+async fn waiting<'p>(
+    course: &Course<'_, 'p>,
+    faults: &mut Faults,
+    operation: &Operation<'p>,
+    first: impl Future<Output = Result<Answer, NoAnswer>>,
+    door: &Door,
+) -> Result<Answer, NoAnswer> {
+    let mut duplicate = pin!(course.send(operation));
+    if let Ok(early) = timeout(WAITING, &mut duplicate).await {
+        let got = early.map_or_else(|error| error.to_string(), |answer| answer.in_short());
+        faults.push(format!("a duplicate has not waited, and got {got}"));
+        door.open();
+        return first.await;
+    }
+    door.open();
+    let (first, duplicate) = join(first, duplicate).await;
+    match (&first, duplicate) {
+        (Ok(first), Ok(duplicate)) => {
+            if let Some(difference) = course.difference(first, &duplicate) {
+                faults.push(format!("who waited: {difference}"));
+            }
+        }
+        (Ok(_), Err(error)) => faults.push(format!("who waited: {error}")),
+        (Err(_), _) => {}
+    }
+    first
 }

@@ -22,7 +22,7 @@ use first::Beginning;
 pub(super) async fn all(course: &Course<'_, '_>) -> Report {
     let beginning = first::begin(course).await;
     let mut verdicts = BTreeMap::new();
-    for rule in Rule::ALL {
+    for &rule in Rule::ALL {
         let verdict = match because(course, rule) {
             Some(reason) => Verdict::Skipped(reason),
             None => one(course, rule, &beginning).await,
