@@ -60,15 +60,21 @@ impl Answer {
 
     /// Whether it is our problem of this code.
     pub(super) fn is(&self, code: ProblemCode) -> bool {
-        let problem: Option<serde_json::Value> = serde_json::from_slice(&self.body).ok();
-        problem.is_some_and(|problem| problem["code"] == code.as_str())
+        self.problem()["code"] == code.as_str()
     }
 
-    /// The status, and how the body begins.
+    /// The body as problem details, or null.
+    fn problem(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
+    /// The status, and the code of a problem or how the body begins.
     pub(super) fn in_short(&self) -> String {
-        match self.body.is_empty() {
-            true => self.status.as_u16().to_string(),
-            false => format!("{} with {}", self.status.as_u16(), excerpt(&self.body, 0)),
+        let status = self.status.as_u16();
+        match self.problem()["code"].as_str() {
+            Some(code) if !self.has_succeeded() => format!("{status} `{code}`"),
+            _ if self.body.is_empty() => status.to_string(),
+            _ => format!("{status} with {}", excerpt(&self.body, 0)),
         }
     }
 

@@ -18,7 +18,7 @@ pub(super) async fn answered_on_retry(course: &Course<'_, '_>) -> Verdict {
             (over.is_some(), course.retry(&operation).await)
         };
         let ((is_over, retry), changed) = course.changed_by(work).await;
-        let when = format!("dropped after {polls} polls");
+        let when = format!("dropped behind poll {polls}");
         course.expect(&mut faults, 1, changed, &when);
         answered(course, &mut faults, retry, &when);
         if is_over || !faults.0.is_empty() {
