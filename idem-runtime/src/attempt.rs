@@ -16,6 +16,7 @@ use crate::retry::Retry;
 use crate::store::{Backend, CommitError, NewRecord, Record};
 use crate::supervise::{Ran, supervise};
 use crate::telemetry::{Outcome, Phase};
+use crate::testing::Door;
 
 /// How a run ended.
 pub(crate) enum Attempt {
@@ -159,7 +160,11 @@ where
     F: AsyncFn(A, &mut C, &HttpRequest) -> HttpResponse,
 {
     let canceller = C::canceller(connection);
-    let running = handler(arguments, connection, &operation.request);
+    let running = async {
+        let response = handler(arguments, connection, &operation.request).await;
+        Door::pass(&operation.request, operation.policy).await;
+        response
+    };
     let running = supervise(deadline, running);
     match operation.tally.timed(Phase::Handler, running).await {
         Ran::Finished(response) if Retry::is_asked_by(&response) => {

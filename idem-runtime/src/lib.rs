@@ -141,7 +141,7 @@
 //! | [`migrations`] | the tables |
 //! | `openapi` | the contract in an OpenAPI document (feature `openapi`) |
 //! | [`telemetry`] | the names of metrics and spans |
-//! | [`testing`] | faults of lease mode, for tests of applications |
+//! | [`testing`] | the proof that an endpoint can be retried, and faults, for tests of applications |
 //!
 //! # Cancellation
 //!

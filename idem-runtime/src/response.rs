@@ -17,7 +17,8 @@ use crate::fingerprint::is_json;
 use crate::redact::{NotJson, redacted};
 
 /// Fields that belong to one connection (RFC 9110, section 7.6.1), never to a stored response.
-const HOP_BY_HOP: [HeaderName; 5] = [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
+pub(crate) const HOP_BY_HOP: [HeaderName; 5] =
+    [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
 const HOP_BY_HOP_WITHOUT_CONSTANT: [&str; 4] = [
     "keep-alive",
     "proxy-authenticate",

@@ -13,6 +13,7 @@ chapters! {
     Retention "retention.md";
     Modes "modes.md";
     Outbox "outbox.md";
+    Testing "testing.md";
     Operations "operations.md";
     Clients "clients.md";
     Migration "migration.md";

@@ -190,6 +190,11 @@ const ROOMS: &[Room] = &[
         because: "SQL is the store's",
     },
     Room {
+        path: "idem-runtime/src/testing",
+        never: SQL,
+        because: "it sees what a client and the application's own count see",
+    },
+    Room {
         path: "idem-runtime/src/telemetry",
         never: SQL,
         because: "SQL is the store's",
@@ -356,6 +361,11 @@ const ROOMS: &[Room] = &[
     },
     Room {
         path: "tests/tests/settings",
+        never: &["idem_runtime::private"],
+        because: "tests use the public API",
+    },
+    Room {
+        path: "tests/tests/testing",
         never: &["idem_runtime::private"],
         because: "tests use the public API",
     },

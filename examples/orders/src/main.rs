@@ -16,6 +16,8 @@ mod measured;
 mod orders;
 mod outlet;
 mod payments;
+#[cfg(test)]
+mod proofs;
 mod receipts;
 mod schema;
 mod shipments;

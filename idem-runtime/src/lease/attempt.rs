@@ -20,6 +20,7 @@ use crate::store::Backend;
 use crate::store::lease::{self, Held};
 use crate::supervise::{Ran, supervise};
 use crate::telemetry::{Outcome, Phase};
+use crate::testing::Door;
 
 /// How the handler ended.
 enum Ended {
@@ -109,10 +110,15 @@ where
         Word::Taken => return Ended::Lost,
         Word::Unrenewed => return Ended::Unrenewed,
     }
+    let answering = async {
+        let response = handler(arguments, &operation.request).await;
+        Door::pass(&operation.request, operation.policy).await;
+        response
+    };
     let running = async {
         tokio::select! {
             biased;
-            response = handler(arguments, &operation.request) => Some(response),
+            response = answering => Some(response),
             () = holding.lost() => None,
         }
     };

@@ -1,4 +1,12 @@
-//! For tests of applications: faults that cannot be made otherwise.
+//! For tests of applications: the proof that an endpoint can be retried safely, and faults that cannot be made
+//! otherwise.
+
+mod answer;
+mod course;
+mod door;
+mod proof;
+mod report;
+mod rules;
 
 use actix_web::{HttpMessage, HttpRequest};
 
@@ -8,6 +16,10 @@ use crate::UnresolvedOperation;
 use crate::key::IdempotencyKey;
 use crate::lease::Switch;
 use crate::outbox::{Message, OutboxMessage};
+
+pub(crate) use door::Door;
+pub use proof::Proof;
+pub use report::{Report, Rule, Verdict};
 
 /// Stops the heartbeat of the operation that this request is for: its lease is no longer renewed, and
 /// its handler is no longer cancelled before the lease runs out. A test sees with this what a handler
