@@ -6,6 +6,7 @@
 mod app;
 #[cfg(doctest)]
 pub mod book;
+pub mod broken;
 mod database;
 pub mod hook;
 mod http;
