@@ -1,0 +1,270 @@
+//! The requests that a run of checks is made of, and what was learnt of the server before the first check.
+
+use std::cell::Cell;
+
+use hyper::Method;
+use hyper::body::Bytes;
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::answer::{Answer, Comparison};
+use super::asked::Asked;
+use super::bodies::Bodies;
+use super::caller::Callers;
+use super::place::Place;
+use super::profile::{Base, KeyForm, Profile};
+use super::wire::{Outgoing, Wire};
+use crate::error::Error;
+
+/// What every key begins with.
+const PREFIX: &str = "idem-check-";
+
+pub(super) struct Probe {
+    pub(super) wire: Wire,
+    pub(super) place: Place,
+    pub(super) profile: Profile,
+    pub(super) bodies: Bodies,
+    pub(super) callers: Callers,
+    method: Method,
+    content_type: HeaderValue,
+    counter: Option<Counter>,
+    show: bool,
+    prefix: String,
+    keys: Cell<u32>,
+}
+
+struct Counter {
+    wire: Wire,
+    target: String,
+    pointer: String,
+}
+
+/// What came of the first three requests: one operation, its retry, and another operation with the same body.
+pub(super) struct Baseline {
+    pub(super) key: String,
+    pub(super) first: Answer,
+    pub(super) retried: Answer,
+    pub(super) another: Answer,
+    /// Effects of one and of the other.
+    pub(super) effects: Option<(i64, i64)>,
+    /// Whether replays say that they are some.
+    pub(super) marks: bool,
+    /// Whether answers of different operations differ.
+    pub(super) differ: bool,
+}
+
+/// What an answer is in view of an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Relation {
+    Replay,
+    New,
+    /// Both would look like this.
+    Unknown,
+}
+
+impl Probe {
+    pub(super) fn of(asked: &Asked, profile: Profile) -> Result<Self, Error> {
+        let usage = |option: &str, what: &str| Error::Usage(format!("{option}: {what}"));
+        let place = Place::of("URL", &asked.url)?;
+        let counter = match &asked.count {
+            Some(url) => {
+                let place = Place::of("--count", url)?;
+                Some(Counter {
+                    wire: Wire::to(&place, asked.timeout)?,
+                    target: place.target,
+                    pointer: asked.count_pointer.clone(),
+                })
+            }
+            None => None,
+        };
+        let method = asked.method.parse();
+        let content_type = asked.content_type.parse();
+        Ok(Self {
+            wire: Wire::to(&place, asked.timeout)?,
+            place,
+            profile,
+            bodies: Bodies::of(asked)?,
+            callers: Callers::of(&asked.header, &asked.other_header)?,
+            method: method.map_err(|_| usage("--method", "this is no method"))?,
+            content_type: content_type.map_err(|_| usage("--content-type", "this is no type"))?,
+            counter,
+            show: asked.show_bodies,
+            // Enough to tell runs apart, and to leave room in keys that have to be of a length.
+            prefix: format!("{PREFIX}{}-", &Uuid::new_v4().simple().to_string()[..12]),
+            keys: Cell::new(0),
+        })
+    }
+
+    /// What the keys of this run begin with.
+    pub(super) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    pub(super) fn counts(&self) -> bool {
+        self.counter.is_some()
+    }
+
+    pub(super) fn is_strict(&self) -> bool {
+        self.profile.base == Base::Strict
+    }
+
+    pub(super) fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// A key that nobody has had.
+    pub(super) fn key(&self) -> String {
+        let number = self.keys.get() + 1;
+        self.keys.set(number);
+        format!("{}{number}", self.prefix)
+    }
+
+    /// The usual request with this key.
+    pub(super) fn request(&self, key: &str) -> Outgoing {
+        self.request_of(&self.callers.me, key)
+    }
+
+    pub(super) fn request_of(&self, caller: &HeaderMap, key: &str) -> Outgoing {
+        let line = match self.profile.key_form {
+            KeyForm::Bare => key.to_owned(),
+            KeyForm::Quoted => format!("\"{key}\""),
+        };
+        self.request_with(caller, [line.as_bytes()])
+    }
+
+    /// The usual request of somebody, with these lines as its key.
+    pub(super) fn request_with<'a>(
+        &self,
+        caller: &HeaderMap,
+        keys: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Outgoing {
+        let mut headers = caller.clone();
+        if !self.bodies.usual.is_empty() && !headers.contains_key(CONTENT_TYPE) {
+            headers.insert(CONTENT_TYPE, self.content_type.clone());
+        }
+        headers.remove(&self.profile.key_header);
+        for key in keys {
+            // What cannot stand in a header is not asked for anywhere.
+            if let Ok(value) = HeaderValue::from_bytes(key) {
+                headers.append(&self.profile.key_header, value);
+            }
+        }
+        Outgoing {
+            method: self.method.clone(),
+            target: self.place.target.clone(),
+            headers,
+            body: self.bodies.usual.clone(),
+        }
+    }
+
+    /// Asks for the first three answers. Without a success nothing can be checked.
+    pub(super) async fn baseline(&self) -> Result<Baseline, Error> {
+        let (key, another_key) = (self.key(), self.key());
+        let before = self.count(&self.callers.me).await?;
+        let first = self.successful(&key).await?;
+        let retried = self.wire.send(&self.request(&key)).await?;
+        let between = self.count(&self.callers.me).await?;
+        let another = self.successful(&another_key).await?;
+        let behind = self.count(&self.callers.me).await?;
+        let effects = match (before, between, behind) {
+            (Some(before), Some(between), Some(behind)) => {
+                Some((between - before, behind - between))
+            }
+            _ => None,
+        };
+        Ok(Baseline {
+            key,
+            marks: !self.is_marked(&first) && self.is_marked(&retried),
+            differ: another.difference(&first, &self.comparison()).is_some(),
+            first,
+            retried,
+            another,
+            effects,
+        })
+    }
+
+    async fn successful(&self, key: &str) -> Result<Answer, Error> {
+        let answer = self.wire.send(&self.request(key)).await?;
+        match answer.is_success() {
+            true => Ok(answer),
+            false => Err(Error::Unchecked(format!(
+                "a request with a new key is answered {}: only one that succeeds can be checked",
+                answer.status
+            ))),
+        }
+    }
+
+    pub(super) fn comparison(&self) -> Comparison<'_> {
+        Comparison {
+            is_exact: self.is_strict(),
+            ignored: &self.profile.ignored,
+            show: self.show,
+        }
+    }
+
+    /// The difference between an answer and its replay, of which only one has the marker.
+    pub(super) fn difference(&self, first: &Answer, now: &Answer) -> Option<String> {
+        let without = |answer: &Answer| {
+            let mut answer = answer.clone();
+            if let Some((name, _)) = &self.profile.marker {
+                answer.headers.remove(name);
+            }
+            answer
+        };
+        without(now).difference(&without(first), &self.comparison())
+    }
+
+    pub(super) fn is_marked(&self, answer: &Answer) -> bool {
+        self.profile
+            .marker
+            .as_ref()
+            .is_some_and(|(name, value)| answer.headers.get(name) == Some(value))
+    }
+
+    /// How many effects there are, as this client sees it; nothing if nobody says.
+    pub(super) async fn count(&self, caller: &HeaderMap) -> Result<Option<i64>, Error> {
+        let Some(counter) = &self.counter else {
+            return Ok(None);
+        };
+        let request = Outgoing {
+            method: Method::GET,
+            target: counter.target.clone(),
+            headers: caller.clone(),
+            body: Bytes::new(),
+        };
+        let answer = counter.wire.send(&request).await?;
+        let wrong = |what: String| Error::Unchecked(format!("--count: {what}"));
+        if !answer.is_success() {
+            return Err(wrong(format!("the answer is {}", answer.status)));
+        }
+        let document: Value = serde_json::from_slice(&answer.body)
+            .map_err(|_| wrong("the answer is not JSON".to_owned()))?;
+        let count = match document.pointer(&counter.pointer) {
+            Some(Value::Number(number)) => number.as_i64(),
+            Some(Value::Array(entries)) => i64::try_from(entries.len()).ok(),
+            Some(Value::Object(members)) => i64::try_from(members.len()).ok(),
+            _ => None,
+        };
+        let none = || {
+            wrong(format!(
+                "there is nothing to count at {:?}",
+                counter.pointer
+            ))
+        };
+        count.map(Some).ok_or_else(none)
+    }
+}
+
+impl Baseline {
+    /// What `now` is in view of `first`.
+    pub(super) fn relation(&self, probe: &Probe, first: &Answer, now: &Answer) -> Relation {
+        match probe.difference(first, now).is_none() {
+            _ if self.marks && probe.is_marked(now) => Relation::Replay,
+            _ if self.marks => Relation::New,
+            false => Relation::New,
+            true if self.differ => Relation::Replay,
+            true => Relation::Unknown,
+        }
+    }
+}
