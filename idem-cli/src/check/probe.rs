@@ -44,10 +44,11 @@ struct Counter {
 pub(super) struct Baseline {
     pub(super) key: String,
     pub(super) first: Answer,
-    pub(super) retried: Answer,
     pub(super) another: Answer,
     /// Effects of one and of the other.
     pub(super) effects: Option<(i64, i64)>,
+    /// How the retry differs from the first answer, in what the profile compares.
+    pub(super) flaw: Option<String>,
     /// Whether replays say that they are some.
     pub(super) marks: bool,
     /// Whether answers of different operations differ.
@@ -173,12 +174,14 @@ impl Probe {
             }
             _ => None,
         };
+        let flaw = self.difference(&first, &retried, self.is_strict());
+        let is_exact = self.is_strict() && flaw.is_none();
         Ok(Baseline {
             key,
+            flaw,
             marks: !self.is_marked(&first) && self.is_marked(&retried),
-            differ: another.difference(&first, &self.comparison()).is_some(),
+            differ: self.difference(&first, &another, is_exact).is_some(),
             first,
-            retried,
             another,
             effects,
         })
@@ -195,16 +198,13 @@ impl Probe {
         }
     }
 
-    pub(super) fn comparison(&self) -> Comparison<'_> {
-        Comparison {
-            is_exact: self.is_strict(),
+    /// The difference between two answers, of which only one may have the marker.
+    fn difference(&self, first: &Answer, now: &Answer, is_exact: bool) -> Option<String> {
+        let how = Comparison {
+            is_exact,
             ignored: &self.profile.ignored,
             show: self.show,
-        }
-    }
-
-    /// The difference between an answer and its replay, of which only one has the marker.
-    pub(super) fn difference(&self, first: &Answer, now: &Answer) -> Option<String> {
+        };
         let without = |answer: &Answer| {
             let mut answer = answer.clone();
             if let Some((name, _)) = &self.profile.marker {
@@ -212,7 +212,7 @@ impl Probe {
             }
             answer
         };
-        without(now).difference(&without(first), &self.comparison())
+        without(now).difference(&without(first), &how)
     }
 
     pub(super) fn is_marked(&self, answer: &Answer) -> bool {
@@ -257,14 +257,24 @@ impl Probe {
 }
 
 impl Baseline {
+    /// The difference between two answers of one operation. What is wrong with every replay has been found already, and
+    /// is not found again by every check.
+    pub(super) fn difference(&self, probe: &Probe, first: &Answer, now: &Answer) -> Option<String> {
+        probe.difference(first, now, probe.is_strict() && self.flaw.is_none())
+    }
+
     /// What `now` is in view of `first`.
     pub(super) fn relation(&self, probe: &Probe, first: &Answer, now: &Answer) -> Relation {
-        match probe.difference(first, now).is_none() {
-            _ if self.marks && probe.is_marked(now) => Relation::Replay,
-            _ if self.marks => Relation::New,
-            false => Relation::New,
-            true if self.differ => Relation::Replay,
-            true => Relation::Unknown,
+        if self.marks {
+            return match probe.is_marked(now) {
+                true => Relation::Replay,
+                false => Relation::New,
+            };
+        }
+        match self.difference(probe, first, now) {
+            Some(_) => Relation::New,
+            None if self.differ => Relation::Replay,
+            None => Relation::Unknown,
         }
     }
 }

@@ -95,13 +95,18 @@ impl<'a> Trial<'a> {
 
     /// It is the first answer again.
     pub(super) fn is_replay(&self, first: &Answer, now: &Answer, what: &str) -> Finding {
-        match self.probe.difference(first, now) {
-            Some(difference) => violated(format!("{what}: {difference}")),
-            None if self.baseline.marks && !self.probe.is_marked(now) => {
-                violated(format!("{what}: it is not marked as a replay"))
-            }
-            None => Ok(()),
+        let difference = self.difference(first, now);
+        match (self.relation(first, now), difference) {
+            (Relation::New, None) => violated(format!("{what} is answered as a new operation")),
+            // With the marker it is a replay, however it looks: see `Baseline::flaw`.
+            (Relation::Replay, Some(_)) if self.baseline.flaw.is_some() => Ok(()),
+            (_, Some(difference)) => violated(format!("{what}: {difference}")),
+            (_, None) => Ok(()),
         }
+    }
+
+    pub(super) fn difference(&self, first: &Answer, now: &Answer) -> Option<String> {
+        self.baseline.difference(self.probe, first, now)
     }
 
     pub(super) fn relation(&self, first: &Answer, now: &Answer) -> Relation {

@@ -13,7 +13,7 @@ use super::request::{Operation, Order};
 use super::{Defect, Shop};
 
 /// How long a claim is trusted by a shop that takes claims over.
-const LEASE: Duration = Duration::from_secs(1);
+const LEASE: Duration = Duration::from_secs(2);
 
 /// What a call of somebody else takes. A shop that does not hold the key leaves room for another one meanwhile.
 const CALL: Duration = Duration::from_millis(150);
@@ -113,14 +113,17 @@ async fn claim(
         {
             return Ok(Ok(Some(owner)));
         }
-        Ok(Err(judge(&operation, entry)))
+        Ok(Err(judge(&operation, entry, defect)))
     })
     .await
 }
 
-fn judge(operation: &Operation, entry: Entry) -> Reply {
+fn judge(operation: &Operation, entry: Entry, defect: Defect) -> Reply {
     match entry.reply {
-        _ if entry.fingerprint != operation.fingerprint => reply::mismatch(),
+        _ if entry.fingerprint != operation.fingerprint => match defect {
+            Defect::MismatchAsConflict => reply::conflict(),
+            _ => reply::mismatch(),
+        },
         Some(reply) => reply.replayed(),
         None => reply::in_flight(),
     }

@@ -39,6 +39,8 @@ pub enum Defect {
     FloatFingerprint,
     /// The work belongs to the connection: a client that hangs up leaves its claim behind for ever.
     Abandoned,
+    /// None but a deviation that an API may document: another body is answered 409.
+    MismatchAsConflict,
 }
 
 impl Defect {

@@ -21,7 +21,7 @@ pub(super) async fn concurrent(trial: &Trial<'_>) -> Finding {
         return violated("none of the duplicates is answered");
     };
     for answer in &done {
-        if let Some(difference) = trial.probe.difference(first, answer) {
+        if let Some(difference) = trial.difference(first, answer) {
             return violated(format!("duplicates have different answers: {difference}"));
         }
     }

@@ -9,7 +9,7 @@ pub(super) async fn retry(trial: &Trial<'_>) -> Finding {
     } else {
         trial.is_uncounted.set(true);
     }
-    match trial.probe.difference(&baseline.first, &baseline.retried) {
+    match &baseline.flaw {
         Some(difference) => violated(format!("a retry: {difference}")),
         None => Ok(()),
     }

@@ -32,7 +32,7 @@ pub(super) async fn in_flight(trial: &Trial<'_>) -> Finding {
     let before = trial.count().await?;
     let (early, late) = beside(trial, &slow, &slow).await?;
     if early.is_success() && late.is_success() {
-        return match trial.probe.difference(&early, &late) {
+        return match trial.difference(&early, &late) {
             Some(difference) => violated(format!("both run: {difference}")),
             None => violated("the duplicate waits for the first answer"),
         };
@@ -95,7 +95,7 @@ pub(super) async fn retried(trial: &Trial<'_>) -> Finding {
         return violated("none of them is answered");
     };
     for other in &done {
-        if let Some(difference) = trial.probe.difference(one, other) {
+        if let Some(difference) = trial.difference(one, other) {
             return violated(format!("it runs more than once: {difference}"));
         }
     }
