@@ -73,3 +73,46 @@ fn case(writer: &mut Writer<impl Write>, profile: &str, row: &Row) -> io::Result
     })
     .map(drop)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_server_says_ends_an_element() {
+        let row = Row {
+            id: "retry",
+            title: "a",
+            outcome: Outcome::Violated,
+            detail: Some("\"<&'\u{1}\u{ffff}>\"".to_owned()),
+            why: "<b>",
+            source: "c",
+            took: Duration::from_millis(7),
+        };
+        let report = Report {
+            url: String::new(),
+            method: String::new(),
+            profile: "\"strict\"".to_owned(),
+            notes: Vec::new(),
+            key_prefix: String::new(),
+            effects_counted: false,
+            conformant: false,
+            checks: vec![row],
+        };
+        let mut file = Vec::new();
+        write(&report, &mut file).unwrap();
+        let text = String::from_utf8(file).unwrap();
+        assert!(
+            text.contains(r#"classname="idem.check.&quot;strict&quot;""#),
+            "{text}"
+        );
+        assert!(text.contains(r#"time="0.007""#), "{text}");
+        assert!(
+            text.contains(r#"message="&quot;&lt;&amp;&apos;\u{1}"#),
+            "{text}"
+        );
+        assert!(text.contains("a; otherwise &lt;b&gt; (c)"), "{text}");
+    }
+}

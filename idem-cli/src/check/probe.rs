@@ -189,13 +189,14 @@ impl Probe {
 
     async fn successful(&self, key: &str) -> Result<Answer, Error> {
         let answer = self.wire.send(&self.request(key)).await?;
-        match answer.is_success() {
-            true => Ok(answer),
-            false => Err(Error::Unchecked(format!(
-                "a request with a new key is answered {}: only one that succeeds can be checked",
-                answer.status
-            ))),
-        }
+        let why = match answer.status {
+            301 | 307 | 308 => "what is to be checked is elsewhere",
+            _ if answer.is_success() => return Ok(answer),
+            _ => "only one that succeeds can be checked",
+        };
+        let status = answer.status;
+        let what = format!("a request with a new key is answered {status}: {why}");
+        Err(Error::Unchecked(what))
     }
 
     /// The difference between two answers, of which only one may have the marker.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod check;
 mod common;
 mod diesel_cli;
 mod doctor;

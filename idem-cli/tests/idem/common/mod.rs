@@ -2,6 +2,7 @@
 
 pub(crate) mod app;
 pub(crate) mod place;
+pub(crate) mod shop;
 
 use std::path::Path;
 use std::process::{Command, Output};

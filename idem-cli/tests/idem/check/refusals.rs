@@ -1,0 +1,92 @@
+//! What cannot be checked: exit code 2, and nothing that is mistaken for a finding.
+
+use std::net::TcpListener;
+
+use idem_tests::broken::Defect;
+
+use crate::common::place::typed_on;
+
+use super::{ALICE, Server, check, orders, run};
+
+#[actix_web::test]
+async fn a_server_that_is_not_there_cannot_be_checked() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = orders(listener.local_addr().unwrap());
+    // It listens, and never answers.
+    let said = check(&url, &["--timeout", "300ms"]).await;
+    assert_eq!(said.code, 2, "{}", said.err);
+    assert!(said.err.contains("no answer within 300ms"), "{}", said.err);
+    drop(listener);
+    let said = check(&url, &[]).await;
+    assert_eq!(said.code, 2, "{}", said.err);
+    assert!(said.err.contains("no connection"), "{}", said.err);
+    assert_eq!(said.out, "");
+}
+
+#[actix_web::test]
+async fn a_request_that_does_not_succeed_checks_nothing() {
+    let server = Server::with(Defect::None);
+    let said = run(&server.orders(), &["--yes"]).await;
+    assert_eq!(said.code, 2, "{}", said.err);
+    assert!(said.err.contains("answered 401"), "{}", said.err);
+    for count in [format!("{}/none", server.orders()), server.orders()] {
+        let said = server
+            .check(&["--count", &count, "--count-pointer", "/7"])
+            .await;
+        assert_eq!(said.code, 2, "{}", said.err);
+        assert!(said.err.contains("--count: "), "{}", said.err);
+    }
+    assert_eq!(server.shop.orders(), 0);
+}
+
+#[actix_web::test]
+async fn a_wrong_command_line_sends_nothing_and_tells_no_secret() {
+    let server = Server::with(Defect::None);
+    let url = server.orders();
+    let with_password = url.replace("http://", "http://alice:hunter2@");
+    for options in [
+        &["--header", "hunter2"][..],
+        &["--other-header", ALICE],
+        &["--other-body", r#"{"item": "tea", "quantity": 1}"#],
+        &["--slow-body", "@/no/such/file"],
+        &["--count", &with_password],
+        &["--junit", "/no/such/directory/file"],
+        &["--method", "SPACED OUT"],
+        &["--count-pointer", "/a"],
+    ] {
+        let said = check(&url, options).await;
+        assert_eq!(said.code, 2, "{options:?}: {}", said.err);
+    }
+    assert_eq!(check(&with_password, &[]).await.code, 2);
+    assert_eq!(server.shop.orders(), 0);
+}
+
+#[actix_web::test]
+async fn nothing_is_sent_without_a_word() {
+    let server = Server::with(Defect::None);
+    let said = run(&server.orders(), &["--header", ALICE]).await;
+    assert_eq!(said.code, 2, "{}", said.err);
+    assert!(said.err.contains("say --yes"), "{}", said.err);
+    assert_eq!(server.shop.orders(), 0);
+}
+
+#[actix_web::test]
+async fn a_person_is_asked() {
+    let server = Server::with(Defect::None);
+    let url = server.orders();
+    let line = ["check", &url, "--header", ALICE, "--body", "{}"];
+    let said = typed_on(server.dir.path(), &line, "n", || {});
+    assert_eq!(said.code, 2, "{}", said.out);
+    assert!(
+        said.out.contains(&format!("requests to POST {url}")),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out.contains("Their keys begin with idem-check-"),
+        "{}",
+        said.out
+    );
+    let said = typed_on(server.dir.path(), &line, "y", || {});
+    assert!(said.out.contains("answered 400"), "{}", said.out);
+}
