@@ -106,16 +106,21 @@ impl Report {
             cells.map(str::to_owned).to_vec()
         });
         text += &table(&["OUTCOME", "CHECK", "WHAT HOLDS IF IT PASSES"], rows);
-        for row in &self.checks {
-            let Some(detail) = &row.detail else { continue };
-            text += &format!(
-                "\n{} {}: {}\n",
-                row.outcome.name(),
-                row.id,
-                printable(detail)
-            );
+        // That nothing was counted has been said.
+        let said = self
+            .checks
+            .iter()
+            .filter(|row| row.outcome != Outcome::AnswersOnly);
+        let mut said = said
+            .filter_map(|row| Some((row, row.detail.as_ref()?)))
+            .peekable();
+        if said.peek().is_some() {
+            text += "\n";
+        }
+        for (row, detail) in said {
+            text += &format!("{} {}: {}\n", row.outcome.name(), row.id, printable(detail));
             if row.outcome == Outcome::Violated {
-                text += &format!("  otherwise {} ({})\n", row.why, row.source);
+                text += &format!("    otherwise {} ({})\n", row.why, row.source);
             }
         }
         text + &format!("\n{}\n", self.summary())

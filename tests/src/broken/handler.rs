@@ -13,7 +13,7 @@ use super::request::{Operation, Order};
 use super::{Defect, Shop};
 
 /// How long a claim is trusted by a shop that takes claims over.
-const LEASE: Duration = Duration::from_secs(2);
+const LEASE: Duration = Duration::from_secs(1);
 
 /// What a call of somebody else takes. A shop that does not hold the key leaves room for another one meanwhile.
 const CALL: Duration = Duration::from_millis(150);
@@ -30,9 +30,17 @@ pub(super) async fn list_orders(shop: web::Data<Shop>) -> actix_web::Result<Http
 #[post("/orders")]
 pub(super) async fn create_order(
     request: HttpRequest,
-    body: web::Bytes,
+    payload: web::Payload,
     shop: web::Data<Shop>,
 ) -> actix_web::Result<HttpResponse> {
+    let body = match shop.defect {
+        Defect::EarlyClaim => body_behind_claim(&request, payload, &shop).await?,
+        _ => Ok(payload.to_bytes().await?),
+    };
+    let body = match body {
+        Ok(body) => body,
+        Err(refusal) => return Ok(refusal.response()),
+    };
     let operation = match Operation::of(&request, &body, shop.defect) {
         Ok(operation) => operation,
         Err(refusal) => return Ok(refusal.response()),
@@ -44,6 +52,26 @@ pub(super) async fn create_order(
     // Dropped with its connection, the work would leave its claim behind.
     let work = actix_web::rt::spawn(work);
     work.await.map_err(ErrorInternalServerError)?
+}
+
+/// The defect: if the body breaks off, nobody gives the key back.
+async fn body_behind_claim(
+    request: &HttpRequest,
+    payload: web::Payload,
+    shop: &Shop,
+) -> actix_web::Result<Result<web::Bytes, Reply>> {
+    let upload = match Operation::upload(request, shop.defect) {
+        Ok(upload) => upload,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let claimed = upload.clone();
+    let owner = on_journal(&shop.journal, move |journal| journal.claim(&claimed)).await?;
+    let Some(owner) = owner else {
+        return Ok(Err(reply::in_flight()));
+    };
+    let body = payload.to_bytes().await?;
+    give_up(shop, upload, Some(owner)).await?;
+    Ok(Ok(body))
 }
 
 async fn work(
@@ -124,6 +152,7 @@ fn judge(operation: &Operation, entry: Entry, defect: Defect) -> Reply {
             Defect::MismatchAsConflict => reply::conflict(),
             _ => reply::mismatch(),
         },
+        Some(reply) if defect == Defect::Unmarked => reply,
         Some(reply) => reply.replayed(),
         None => reply::in_flight(),
     }

@@ -66,11 +66,19 @@ pub(super) async fn malformed(trial: &Trial<'_>) -> Finding {
 
 pub(super) async fn longest(trial: &Trial<'_>) -> Finding {
     let before = trial.count().await?;
-    let request = trial.request(&padded(&trial.key(), LONGEST));
-    let first = trial.succeed(&request).await?;
-    let again = trial.send(&request).await?;
+    let key = padded(&trial.key(), LONGEST - 1);
+    let (one, other) = (
+        trial.request(&format!("{key}a")),
+        trial.request(&format!("{key}b")),
+    );
+    let first = trial.succeed(&one).await?;
+    let second = trial.succeed(&other).await?;
+    if trial.relation(&first, &second) == Relation::Replay {
+        return violated("keys that differ in their last byte alone are taken for one");
+    }
+    let again = trial.send(&one).await?;
     trial.is_replay(&first, &again, "a retry")?;
-    trial.effects(before, 1).await
+    trial.effects(before, 2).await
 }
 
 pub(super) async fn quoted(trial: &Trial<'_>) -> Finding {

@@ -54,7 +54,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "longest-key",
-        title: "a key of 255 bytes is one",
+        title: "a key has up to 255 bytes, and all of them count",
         why: "a longer key that is cut off is somebody else's",
         source: "contract, keys",
         is_in_draft: false,

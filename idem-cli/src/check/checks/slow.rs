@@ -1,15 +1,14 @@
 //! Checks of what comes while the first request still runs.
 
-use std::time::Duration;
+use std::time::Instant;
 
 use futures_util::future::{Either, join, select};
 use tokio::time::sleep;
 
 use crate::check::answer::Answer;
-use crate::check::trial::{Finding, Trial, violated};
+use crate::check::trial::{Finding, Stop, Trial, violated};
 use crate::check::wire::{HEAD_START, Outgoing};
 
-const PAUSE: Duration = Duration::from_millis(250);
 const SLOW: &str = "--slow-body";
 
 /// The slow request, and another one a little later. Which of them has the key is for the server to say; what was
@@ -17,14 +16,24 @@ const SLOW: &str = "--slow-body";
 async fn beside(trial: &Trial<'_>, slow: &Outgoing, other: &Outgoing) -> Finding<(Answer, Answer)> {
     let later = async {
         sleep(HEAD_START).await;
-        trial.send(other).await
+        let sent = Instant::now();
+        Finding::Ok((sent, trial.send(other).await?))
     };
-    let (one, two) = join(trial.send(slow), later).await;
-    let (one, two) = (one?, two?);
+    let (one, later) = join(trial.send(slow), later).await;
+    let (one, (sent, two)) = (one?, later?);
+    if one.at < sent {
+        return not_slow(&one);
+    }
     match one.at < two.at {
         true => Ok((one, two)),
         false => Ok((two, one)),
     }
+}
+
+fn not_slow<T>(answer: &Answer) -> Finding<T> {
+    let (status, time) = (answer.status, humantime::format_duration(HEAD_START));
+    let what = format!("{SLOW} is answered {status} within {time}: nothing can come meanwhile");
+    Err(Stop::Skipped(what))
 }
 
 pub(super) async fn in_flight(trial: &Trial<'_>) -> Finding {
@@ -65,7 +74,8 @@ pub(super) async fn retried(trial: &Trial<'_>) -> Finding {
     let mut first = std::pin::pin!(trial.send(&request));
     let mut duplicates = Vec::new();
     let first = loop {
-        match select(first, Box::pin(sleep(PAUSE))).await {
+        match select(first, Box::pin(sleep(HEAD_START))).await {
+            Either::Left((answer, _)) if duplicates.is_empty() => return not_slow(&answer?),
             Either::Left((answer, _)) => break answer?,
             Either::Right((_, running)) => first = running,
         }

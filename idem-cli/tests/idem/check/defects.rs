@@ -29,13 +29,28 @@ fn expected(defect: Defect) -> &'static [&'static str] {
         Defect::StaleTakeOver => &["dropped-client", "slow-retried"],
         Defect::FloatFingerprint => &["json-numbers"],
         Defect::Abandoned => &["dropped-client"],
+        Defect::LaxKeys => &[
+            "missing-key",
+            "malformed-key",
+            "longest-key",
+            "quoted-key",
+            "key-case",
+        ],
+        Defect::RawFingerprint => &["json-form"],
+        Defect::Unmarked => &["replay-marker"],
+        Defect::Anonymous => &["no-identity"],
+        Defect::EarlyClaim => &["broken-upload"],
+        // Nothing behind its first order is what it seems: see below.
+        Defect::BodyIsKey => &[],
         Defect::MismatchAsConflict => &["mismatch", "other-query", "mismatch-in-flight"],
     }
 }
 
 #[actix_web::test]
 async fn each_defect_is_found_and_nothing_else() {
-    let found = Defect::all().iter().map(|defect| async move {
+    let defects = Defect::all().iter();
+    let defects = defects.filter(|defect| **defect != Defect::BodyIsKey);
+    let found = defects.map(|defect| async move {
         let server = Server::with(*defect);
         (*defect, server.check_all(&["--json"]).await)
     });
@@ -46,6 +61,15 @@ async fn each_defect_is_found_and_nothing_else() {
         assert_eq!(found, violated, "{defect:?}: {}", said.out);
         assert_eq!(outcomes["passed"].len(), 21 - violated.len(), "{defect:?}");
         assert_eq!(said.code, i32::from(!violated.is_empty()), "{defect:?}");
+    }
+}
+
+#[actix_web::test]
+async fn two_orders_that_are_taken_for_one_are_found() {
+    let server = Server::with(Defect::BodyIsKey);
+    for options in [&["--json"][..], &["--json", "--profile", "draft"]] {
+        let said = server.check_all(options).await;
+        assert_eq!(outcomes(&said)["violated"][0], "new-key", "{}", said.out);
     }
 }
 

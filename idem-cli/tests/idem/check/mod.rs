@@ -31,7 +31,7 @@ const EVERYTHING: &[&str] = &[
     r#"{"item": "coffee", "quantity": 2}"#,
     // Longer than the lease of a shop that takes claims over.
     "--slow-body",
-    r#"{"item": "tea", "quantity": 1, "sleep_ms": 4000}"#,
+    r#"{"item": "tea", "quantity": 1, "sleep_ms": 3000}"#,
     "--failing-body",
     r#"{"item": "tea", "quantity": 1, "fail": true}"#,
 ];

@@ -2,11 +2,13 @@
 
 use std::net::TcpListener;
 
-use idem_tests::broken::Defect;
+use actix_web::HttpResponse;
+use actix_web::web::{self, ServiceConfig};
+use idem_tests::broken::{Defect, Running};
 
 use crate::common::place::typed_on;
 
-use super::{ALICE, Server, check, orders, run};
+use super::{ALICE, Server, check, orders, row, run};
 
 #[actix_web::test]
 async fn a_server_that_is_not_there_cannot_be_checked() {
@@ -89,4 +91,36 @@ async fn a_person_is_asked() {
     );
     let said = typed_on(server.dir.path(), &line, "y", || {});
     assert!(said.out.contains("answered 400"), "{}", said.out);
+}
+
+#[actix_web::test]
+async fn what_is_not_slow_says_nothing_of_what_comes_meanwhile() {
+    let server = Server::with(Defect::None);
+    let quick = ["--json", "--slow-body", r#"{"item": "tea", "quantity": 3}"#];
+    let said = server.check(&quick).await.done();
+    for id in ["in-flight", "mismatch-in-flight", "slow-retried"] {
+        let row = row(&said, id);
+        assert_eq!(row["outcome"], "skipped", "{row}");
+        let detail = row["detail"].as_str().unwrap();
+        assert!(detail.contains("answered 201 within 300ms"), "{detail}");
+    }
+}
+
+#[actix_web::test]
+async fn what_has_moved_is_not_checked_where_it_was() {
+    let moved = |config: &mut ServiceConfig| {
+        config.default_service(web::to(async || {
+            HttpResponse::PermanentRedirect()
+                .insert_header(("Location", "/elsewhere"))
+                .finish()
+        }));
+    };
+    let running = Running::start(moved);
+    let said = check(&orders(running.address()), &[]).await;
+    assert_eq!(said.code, 2, "{}", said.out);
+    assert!(
+        said.err.contains("308: what is to be checked is elsewhere"),
+        "{}",
+        said.err
+    );
 }
