@@ -9,7 +9,7 @@ use uuid::Uuid;
 /// Tools for applications that use idem-runtime, and for those who operate them.
 ///
 /// Exit codes: 0 all is well; 1 something was found, or was not done; 2 a wrong command line, or a
-/// database that does not answer; 3 it was done, but could not be written down in the file of --audit.
+/// database or server that does not answer; 3 it was done, but could not be written down in the file of --audit.
 #[derive(Debug, Parser)]
 #[command(name = "idem", version)]
 pub(crate) struct Args {
@@ -22,6 +22,11 @@ pub(crate) enum Command {
     /// The tables that idem-runtime keeps in the application's database.
     #[command(subcommand)]
     Migration(Migration),
+    /// Check whether a server keeps the contract: any server, over HTTP.
+    ///
+    /// Sends real requests, which have real effects there. Exit codes: 0 it conforms, as far as it was
+    /// checked; 1 it does not; 2 it could not be checked.
+    Check(Box<crate::check::Asked>),
     #[command(flatten)]
     Database(OnDatabase),
 }

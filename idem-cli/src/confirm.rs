@@ -1,4 +1,4 @@
-//! Asking before something is changed.
+//! Asking before something is changed, here or elsewhere.
 
 use std::io::{IsTerminal, Write, stderr, stdin};
 
@@ -8,7 +8,12 @@ use crate::output::printable;
 
 /// Goes on only if a person says so, or has said so on the command line.
 pub(crate) fn confirm(changing: &Changing, question: &str) -> Result<(), Error> {
-    if changing.yes {
+    ask(changing.yes, question)
+}
+
+/// The same where there is no database to change.
+pub(crate) fn ask(is_said: bool, question: &str) -> Result<(), Error> {
+    if is_said {
         return Ok(());
     }
     if !(stdin().is_terminal() && stderr().is_terminal()) {

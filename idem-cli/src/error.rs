@@ -43,6 +43,11 @@ pub(crate) enum Error {
     Env(#[source] dotenvy::Error),
     #[error("{0}")]
     Generate(#[from] crate::generate::Error),
+    /// A server cannot be checked, or was not to be.
+    #[error("{0}")]
+    Unchecked(String),
+    #[error("{0}")]
+    Wire(#[from] crate::check::WireError),
 }
 
 impl Error {

@@ -6,6 +6,7 @@ mod args;
 mod audit;
 mod catalog;
 mod change;
+mod check;
 mod confirm;
 mod database;
 mod defaults;
@@ -24,6 +25,7 @@ use std::io::{Write, stderr};
 use std::process::ExitCode;
 
 use clap::Parser;
+use tokio::runtime::Runtime;
 
 use crate::args::{Args, Backend, Command, Keys, Migration, OnDatabase, Outbox, Target};
 use crate::catalog::Catalog;
@@ -42,20 +44,22 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitCode, Error> {
     let command = match command {
         Command::Migration(Migration::Generate(wanted)) => return migration::generate(wanted),
+        Command::Check(asked) => return runtime()?.block_on(check::check(*asked)),
         Command::Database(command) => command,
     };
     let url = defaults::database_url(target(&command).database_url.clone())?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Error::Runtime)?;
-    runtime.block_on(async {
+    runtime()?.block_on(async {
         match defaults::backend_of(&url)? {
             Backend::Postgres => work(&mut database::postgres(&url).await?, command).await,
             Backend::Mysql => work(&mut database::mysql(&url).await?, command).await,
             Backend::Sqlite => work(&mut database::sqlite(&url).await?, command).await,
         }
     })
+}
+
+fn runtime() -> Result<Runtime, Error> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().build().map_err(Error::Runtime)
 }
 
 fn target(command: &OnDatabase) -> &Target {

@@ -12,7 +12,7 @@ fn help(args: &[&str]) -> String {
 
 #[test]
 fn every_command_is_explained() {
-    let commands: [&[&str]; 13] = [
+    let commands: [&[&str]; 14] = [
         &[],
         &["migration", "generate"],
         &["doctor"],
@@ -26,6 +26,7 @@ fn every_command_is_explained() {
         &["outbox", "list"],
         &["outbox", "retry"],
         &["outbox", "drop"],
+        &["check"],
     ];
     let all = commands.map(|args| {
         let line = [&["idem"], args, &["--help"]].concat().join(" ");

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod audit;
+mod check;
 mod common;
 mod diesel_cli;
 mod doctor;

@@ -30,9 +30,17 @@ pub(super) async fn list_orders(shop: web::Data<Shop>) -> actix_web::Result<Http
 #[post("/orders")]
 pub(super) async fn create_order(
     request: HttpRequest,
-    body: web::Bytes,
+    payload: web::Payload,
     shop: web::Data<Shop>,
 ) -> actix_web::Result<HttpResponse> {
+    let body = match shop.defect {
+        Defect::EarlyClaim => body_behind_claim(&request, payload, &shop).await?,
+        _ => Ok(payload.to_bytes().await?),
+    };
+    let body = match body {
+        Ok(body) => body,
+        Err(refusal) => return Ok(refusal.response()),
+    };
     let operation = match Operation::of(&request, &body, shop.defect) {
         Ok(operation) => operation,
         Err(refusal) => return Ok(refusal.response()),
@@ -44,6 +52,26 @@ pub(super) async fn create_order(
     // Dropped with its connection, the work would leave its claim behind.
     let work = actix_web::rt::spawn(work);
     work.await.map_err(ErrorInternalServerError)?
+}
+
+/// The defect: if the body breaks off, nobody gives the key back.
+async fn body_behind_claim(
+    request: &HttpRequest,
+    payload: web::Payload,
+    shop: &Shop,
+) -> actix_web::Result<Result<web::Bytes, Reply>> {
+    let upload = match Operation::upload(request, shop.defect) {
+        Ok(upload) => upload,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let claimed = upload.clone();
+    let owner = on_journal(&shop.journal, move |journal| journal.claim(&claimed)).await?;
+    let Some(owner) = owner else {
+        return Ok(Err(reply::in_flight()));
+    };
+    let body = payload.to_bytes().await?;
+    give_up(shop, upload, Some(owner)).await?;
+    Ok(Ok(body))
 }
 
 async fn work(
@@ -113,14 +141,18 @@ async fn claim(
         {
             return Ok(Ok(Some(owner)));
         }
-        Ok(Err(judge(&operation, entry)))
+        Ok(Err(judge(&operation, entry, defect)))
     })
     .await
 }
 
-fn judge(operation: &Operation, entry: Entry) -> Reply {
+fn judge(operation: &Operation, entry: Entry, defect: Defect) -> Reply {
     match entry.reply {
-        _ if entry.fingerprint != operation.fingerprint => reply::mismatch(),
+        _ if entry.fingerprint != operation.fingerprint => match defect {
+            Defect::MismatchAsConflict => reply::conflict(),
+            _ => reply::mismatch(),
+        },
+        Some(reply) if defect == Defect::Unmarked => reply,
         Some(reply) => reply.replayed(),
         None => reply::in_flight(),
     }

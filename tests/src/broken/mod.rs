@@ -39,6 +39,20 @@ pub enum Defect {
     FloatFingerprint,
     /// The work belongs to the connection: a client that hangs up leaves its claim behind for ever.
     Abandoned,
+    /// Any text is a key, in its first so many bytes and without regard to case; none is no matter either.
+    LaxKeys,
+    /// A body is the bytes that it came as.
+    RawFingerprint,
+    /// A replay does not say that it is one.
+    Unmarked,
+    /// Who says nothing of themselves is let in as nobody.
+    Anonymous,
+    /// The key is taken before the body is there, and kept if it never comes.
+    EarlyClaim,
+    /// The same order again is taken for a retry, whatever its key.
+    BodyIsKey,
+    /// None but a deviation that an API may document: another body is answered 409.
+    MismatchAsConflict,
 }
 
 impl Defect {

@@ -89,6 +89,10 @@ pub(super) fn mismatch() -> Reply {
     problem(422, "idempotency-key-reused", false)
 }
 
+pub(super) fn conflict() -> Reply {
+    problem(409, "key-taken", false)
+}
+
 pub(super) fn in_flight() -> Reply {
     problem(409, "idempotency-in-flight", true)
 }

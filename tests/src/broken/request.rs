@@ -5,12 +5,15 @@ use actix_web::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName};
 use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use uuid::Uuid;
 
 use super::Defect;
 use super::reply::{self, Reply};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const LONGEST_KEY: usize = 255;
+/// As many as somebody has thought that a key would have.
+const LAX_KEY: usize = 64;
 
 /// The body of an order.
 #[derive(Deserialize)]
@@ -35,8 +38,14 @@ pub(super) struct Operation {
 
 impl Operation {
     pub(super) fn of(request: &HttpRequest, body: &[u8], defect: Defect) -> Result<Self, Reply> {
-        let key = key(request)?;
-        let account = account(request).ok_or_else(reply::unauthorized)?;
+        let key = match defect {
+            Defect::LaxKeys => lax_key(request),
+            _ => key(request)?,
+        };
+        let account = match account(request) {
+            None if defect == Defect::Anonymous => "nobody",
+            account => account.ok_or_else(reply::unauthorized)?,
+        };
         let scope = match defect {
             Defect::GlobalScope => String::new(),
             _ => account.to_owned(),
@@ -45,12 +54,32 @@ impl Operation {
             Defect::NoFingerprint => Vec::new(),
             _ => fingerprint(request, body, defect),
         };
+        let key = match defect {
+            Defect::BodyIsKey => hex::encode(&fingerprint),
+            _ => key,
+        };
         Ok(Self {
             scope,
             key,
             fingerprint,
         })
     }
+
+    /// What is taken while the body of this one is on its way.
+    pub(super) fn upload(request: &HttpRequest, defect: Defect) -> Result<Self, Reply> {
+        let mut upload = Self::of(request, b"", defect)?;
+        upload.key.insert_str(0, "upload of ");
+        Ok(upload)
+    }
+}
+
+/// The defect: whatever is there, or something else.
+fn lax_key(request: &HttpRequest) -> String {
+    let Some(line) = request.headers().get(KEY) else {
+        return Uuid::new_v4().to_string();
+    };
+    let text = String::from_utf8_lossy(line.as_bytes()).to_lowercase();
+    text.chars().take(LAX_KEY).collect()
 }
 
 /// A String of RFC 9651, or the bare form of one.
@@ -95,6 +124,7 @@ fn fingerprint(request: &HttpRequest, body: &[u8], defect: Defect) -> Vec<u8> {
     let media_type = request.headers().get(CONTENT_TYPE);
     let body = match defect {
         Defect::FloatFingerprint => floating(body),
+        Defect::RawFingerprint => body.to_vec(),
         _ => canonical(body),
     };
     let parts = [

@@ -3,6 +3,7 @@
 pub(crate) mod app;
 pub(crate) mod holder;
 pub(crate) mod place;
+pub(crate) mod shop;
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -112,32 +112,8 @@ impl Place {
         answer: &str,
         meanwhile: impl FnOnce(),
     ) -> Said {
-        let mut line = vec![env!("CARGO_BIN_EXE_idem")];
-        line.extend(args);
-        line.extend(["--database-url", self.database.url()]);
-        let quoted: Vec<_> = line.iter().map(|word| format!("'{word}'")).collect();
-        let mut script = Command::new("script");
-        script.args(["-qec", &quoted.join(" "), "/dev/null"]);
-        script
-            .current_dir(self.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
-        let mut script = script.spawn().unwrap();
-        let mut out = script.stdout.take().unwrap();
-        let mut said = Vec::new();
-        while !said.ends_with(b"[y/N] ") {
-            let mut byte = [0];
-            assert_eq!(out.read(&mut byte).unwrap(), 1, "it did not ask");
-            said.extend(byte);
-        }
-        meanwhile();
-        writeln!(script.stdin.as_mut().unwrap(), "{answer}").unwrap();
-        out.read_to_end(&mut said).unwrap();
-        Said {
-            code: script.wait().unwrap().code().unwrap(),
-            out: String::from_utf8(said).unwrap(),
-            err: String::new(),
-        }
+        let line = [args, &["--database-url", self.database.url()]].concat();
+        typed_on(self.path(), &line, answer, meanwhile)
     }
 
     pub(crate) fn typed(&self, args: &[&str], answer: &str) -> Said {
@@ -146,6 +122,35 @@ impl Place {
 
     pub(crate) async fn discard(self) {
         self.database.discard().await;
+    }
+}
+
+/// The command with this line on a terminal, on which somebody types this once they are asked and have done something
+/// else.
+pub(crate) fn typed_on(dir: &Path, args: &[&str], answer: &str, meanwhile: impl FnOnce()) -> Said {
+    let line = [&[env!("CARGO_BIN_EXE_idem")], args].concat();
+    let quoted: Vec<_> = line.iter().map(|word| format!("'{word}'")).collect();
+    let mut script = Command::new("script");
+    script.args(["-qec", &quoted.join(" "), "/dev/null"]);
+    script
+        .current_dir(dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut script = script.spawn().unwrap();
+    let mut out = script.stdout.take().unwrap();
+    let mut said = Vec::new();
+    while !said.ends_with(b"[y/N] ") {
+        let mut byte = [0];
+        assert_eq!(out.read(&mut byte).unwrap(), 1, "it did not ask");
+        said.extend(byte);
+    }
+    meanwhile();
+    writeln!(script.stdin.as_mut().unwrap(), "{answer}").unwrap();
+    out.read_to_end(&mut said).unwrap();
+    Said {
+        code: script.wait().unwrap().code().unwrap(),
+        out: String::from_utf8(said).unwrap(),
+        err: String::new(),
     }
 }
 
