@@ -30,6 +30,11 @@ fn check(pointer: &str) -> Result<(), &'static str> {
             _ => "is no JSON pointer: begin with a slash, as in \"/card/number\"",
         });
     };
+    if names.split('/').any(|name| matches!(name, "*" | "-")) {
+        return Err(
+            "leads to no element of an array: write where the whole array stands, such as \"/cards\"",
+        );
+    }
     let mut behind_tildes = names.split('~').skip(1);
     match behind_tildes.all(|rest| rest.starts_with(['0', '1'])) {
         true => Ok(()),
@@ -46,7 +51,17 @@ mod tests {
         for pointer in ["/a", "/card/number", "/", "/a/0", "/a~1b/~0", "//"] {
             assert_eq!(check(pointer), Ok(()), "{pointer}");
         }
-        for wrong in ["", "a", "card.number", "$.card", "#/a", "/a~", "/~2"] {
+        for wrong in [
+            "",
+            "a",
+            "card.number",
+            "$.card",
+            "#/a",
+            "/a~",
+            "/~2",
+            "/cards/*/number",
+            "/a/-",
+        ] {
             assert!(check(wrong).is_err(), "{wrong}");
         }
     }

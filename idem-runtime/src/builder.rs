@@ -48,6 +48,7 @@ pub struct Builder<C> {
     worker_interval: Duration,
     max_operations: usize,
     seal: Option<Arc<dyn Seal>>,
+    opener: Option<Arc<dyn Seal>>,
     compress_over: Option<usize>,
 }
 
@@ -121,6 +122,7 @@ impl<C: Backend> Builder<C> {
             worker_interval: Duration::from_secs(5),
             max_operations: 10_000,
             seal: None,
+            opener: None,
             compress_over: None,
         }
     }
@@ -263,12 +265,21 @@ impl<C: Backend> Builder<C> {
         self
     }
 
+    /// Opens what other processes seal, and seals nothing: for the deployment before the first one that
+    /// [seals](Self::seal), and for as long as there is something sealed behind the last one. Without it a process answers
+    /// 503 to the retry of an operation that another one has sealed. Where something is sealed as well, `seal` opens.
+    pub fn open_sealed(mut self, seal: impl Seal) -> Self {
+        self.opener = Some(Arc::new(seal));
+        self
+    }
+
     /// Compresses with zstd the body of a recorded response that has more bytes than this, before it is sealed. By default
     /// none is: PostgreSQL compresses what is not sealed by itself.
     ///
     /// Sealed or not, the length of a stored response tells something about it, and of a compressed one more: leave this off
-    /// where one body holds a secret beside what a caller has chosen. When it is read, a body may be as long as the largest
-    /// `response_limit` of the program, and always 16 MiB.
+    /// where one body holds a secret beside what a caller has chosen. A body is compressed, and inflated, up to the largest
+    /// `response_limit` of the program, and always up to 16 MiB. Deploy the feature everywhere before it is used: a process
+    /// without it answers 503 to the retry of what is compressed.
     #[cfg(feature = "zstd")]
     pub fn compress_over(mut self, bytes: usize) -> Self {
         self.compress_over = Some(bytes);
@@ -322,7 +333,7 @@ impl<C: Backend> Builder<C> {
             unreplayed: headers(self.unreplayed)?,
             strict_keys: self.strict_keys,
             problem_base: self.problem_base.into(),
-            packing: Packing::new(self.seal, self.compress_over),
+            packing: Packing::new(self.seal, self.opener, self.compress_over),
             flights: Flights::default(),
             admission: Admission::new(self.max_operations),
         }))

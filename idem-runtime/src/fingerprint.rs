@@ -3,8 +3,7 @@
 //! Pure values. Nothing here reads a clock or a database.
 
 use actix_web::HttpRequest;
-use actix_web::http::header::{self, HeaderValue};
-use actix_web::http::{Method, Uri};
+use actix_web::http::{Method, Uri, header};
 use actix_web::web::Bytes;
 use hmac::{Hmac, KeyInit, Mac};
 use mime::Mime;
@@ -115,11 +114,18 @@ impl MediaType {
                 joined
             }));
         };
-        let Some(mime) = parsed(value) else {
+        let Some(mime) = value
+            .to_str()
+            .ok()
+            .and_then(|text| text.parse::<Mime>().ok())
+        else {
             return Self::Other(value.as_bytes().to_vec());
         };
         let essence = mime.essence_str().to_ascii_lowercase();
-        if is_json_type(&mime) {
+        let json = mime.suffix() == Some(mime::JSON)
+            || (mime.subtype() == mime::JSON
+                && (mime.type_() == mime::APPLICATION || mime.type_() == mime::TEXT));
+        if json {
             return Self::Json(essence);
         }
         match mime.get_param(mime::CHARSET) {
@@ -135,21 +141,6 @@ impl MediaType {
             None => Self::Other(essence.into()),
         }
     }
-}
-
-fn parsed(value: &HeaderValue) -> Option<Mime> {
-    value.to_str().ok()?.parse().ok()
-}
-
-fn is_json_type(mime: &Mime) -> bool {
-    mime.suffix() == Some(mime::JSON)
-        || (mime.subtype() == mime::JSON
-            && (mime.type_() == mime::APPLICATION || mime.type_() == mime::TEXT))
-}
-
-/// Whether a body with this Content-Type says that it is JSON.
-pub(crate) fn is_json(value: &HeaderValue) -> bool {
-    parsed(value).is_some_and(|mime| is_json_type(&mime))
 }
 
 fn in_charset(byte: u8) -> bool {

@@ -11,7 +11,7 @@ use diesel::QueryResult;
 use diesel::result::Error;
 use uuid::Uuid;
 
-use crate::lease::lines;
+use crate::lease::names;
 use crate::scope::OperationId;
 use crate::seal::Packing;
 use crate::store::inspect::{self, OperationRow, Which};
@@ -119,9 +119,7 @@ impl Operation {
             state: state.ok_or(Error::NotFound)?,
             status: row.status.and_then(|status| status.try_into().ok()),
             rule: row.unresolved,
-            steps: lines(&row.steps.unwrap_or_default())
-                .map(|line| line.step)
-                .collect(),
+            steps: names(&row.steps.unwrap_or_default()).collect(),
             attempts: row.attempts.try_into().unwrap_or(u32::MAX),
             body_size: row.body.and_then(|size| size.try_into().ok()),
             recorded_for: row.recorded.map(length),
@@ -220,7 +218,7 @@ pub async fn response<C: Backend>(
     let Some(stored) = state.take_response() else {
         return Ok(None);
     };
-    let packing = Packing::unsealed();
+    let packing = Packing::of_nobody();
     let response = packing
         .unpack(state.context(), &stored)
         .map_err(unreadable)?;

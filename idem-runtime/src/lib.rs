@@ -266,7 +266,7 @@ pub use policy::{IdempotencyPolicy, policies};
 pub use retry::Retry;
 pub use scope::Account;
 #[cfg(feature = "encryption")]
-pub use seal::EncryptionKeys;
+pub use seal::{DuplicateKeyId, EncryptionKeys};
 pub use seal::{Seal, SealError, Sealed};
 pub use store::{Backend, BlockingBackend, Pruner, prune};
 pub use workers::{

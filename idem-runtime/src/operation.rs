@@ -231,15 +231,19 @@ impl<C: Backend> Operation<C> {
         let unpacked = self.settings.packing.unpack(context, &record.response);
         let replayed =
             unpacked.and_then(|response| Ok(replay(&response, &self.settings.replayed_header)?));
-        let response = replayed.map_err(|error| self.unreadable(&error))?;
+        let response =
+            replayed.map_err(|error| self.unreadable(&error, Problem::record_unreadable))?;
         self.tally.replayed(record.age, self.policy.retain);
         Ok(response)
     }
 
-    /// The answer where something stored cannot be read.
-    pub(crate) fn unreadable(&self, error: &Unreadable) -> Problem {
+    /// The answer where something stored cannot be read: what is said of it, unless another process may read it.
+    pub(crate) fn unreadable(&self, error: &Unreadable, said: fn() -> Problem) -> Problem {
         unreadable(&self.endpoint, error);
-        error.problem()
+        match error.is_of_the_process() {
+            true => Problem::store_unavailable(),
+            false => said(),
+        }
     }
 
     /// Takes the handler's response apart, within the time that the handler has, and makes of it what is stored.
@@ -252,10 +256,10 @@ impl<C: Backend> Operation<C> {
         let settings = &self.settings;
         let captured = capture(response, self.policy.response_limit, &settings.unreplayed);
         match supervise(deadline, captured).await {
-            Ran::Finished(Ok((answer, stored))) => match self.packed(context, stored) {
-                Ok(stored) => return Ok((answer, stored)),
+            Ran::Finished(Ok((answer, stored))) => match stored.without(self.policy.redact) {
+                Ok(stored) => return Ok((answer, self.packed(context, stored)?)),
                 Err(error) => {
-                    let error = Chain(&*error);
+                    let error = Chain(&error);
                     tracing::error!(endpoint = self.endpoint, %error, "response not storable");
                 }
             },
@@ -269,14 +273,17 @@ impl<C: Backend> Operation<C> {
         Err(Problem::response_not_storable())
     }
 
-    /// Without what is not to be stored, compressed, and sealed.
+    /// Compressed, and sealed. A seal that cannot be made now may be at the next attempt.
     fn packed(
         &self,
         context: Context<'_>,
         response: StoredResponse,
-    ) -> Result<StoredResponse, Box<dyn std::error::Error>> {
-        let response = response.without(self.policy.redact)?;
-        Ok(self.settings.packing.pack(context, response)?)
+    ) -> Result<StoredResponse, Problem> {
+        let packed = self.settings.packing.pack(context, response);
+        packed.map_err(|error| {
+            tracing::error!(endpoint = self.endpoint, error = %Chain(&error), "response not sealed");
+            Problem::store_unavailable()
+        })
     }
 
     /// Counts a run that is to be made again.

@@ -199,6 +199,15 @@ impl Problem {
         )
     }
 
+    /// In lease mode: it is held until somebody has settled it.
+    pub(crate) fn progress_unreadable() -> Self {
+        let mut problem = Self::record_unreadable();
+        problem.detail = "The operation was begun before, and what it has done so far cannot be read. It was not run again; do \
+                          not send it with a new key before it is known what it did."
+            .to_owned();
+        problem
+    }
+
     pub(crate) fn code(&self) -> ProblemCode {
         self.code
     }

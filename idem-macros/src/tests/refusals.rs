@@ -89,6 +89,7 @@ fn options() {
         ("pointers of numbers", "redact = [\"/card\", 1]"),
         ("pointer without a slash", "redact = [\"card.number\"]"),
         ("pointer to the whole body", "redact = [\"\"]"),
+        ("pointer to every element", "redact = [\"/cards/*/number\"]"),
         ("pointer with a tilde", "redact = [\"/a~b\"]"),
         ("pointer twice", "redact = [\"/a\", \"/b\", \"/a\"]"),
         (

@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::lease::{Asked, Finished, KeptRequest, Log, StepLine, lines, written};
+use crate::lease::{Asked, DamagedLine, Finished, KeptRequest, Log, StepLine, lines, written};
 use crate::response::{self, StoredResponse};
 
 /// A stored response: two bytes of status, then header lines; what is behind an empty line is the body.
@@ -78,14 +78,15 @@ fn line(step: &str, result: &RawValue) -> serde_json::Result<String> {
 }
 
 fn finished(text: &str) -> impl Iterator<Item = Finished> {
-    lines(text).filter_map(|line| line.plain().ok())
+    lines(text).filter_map(|line| line.ok()?.plain().ok())
 }
 
 /// The finished steps as they stand in their row.
 pub fn steps(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut names = HashSet::new();
-    let Ok(mut log) = Log::read(&text, StepLine::plain) else {
+    let plain = |line: StepLine| line.plain().map_err(|_| DamagedLine);
+    let Ok(mut log) = Log::read(&text, plain) else {
         return;
     };
     let mut again = String::new();

@@ -282,7 +282,7 @@ async fn give_back<C: Backend>(operation: &Operation<C>, held: Held) -> bool {
 }
 
 /// Leaves it to clients and to a reconciler.
-async fn leave<C: Backend>(operation: &Operation<C>, held: Held) -> bool {
+pub(super) async fn leave<C: Backend>(operation: &Operation<C>, held: Held) -> bool {
     ended(operation, async |connection| {
         lease::leave(connection, &held).await
     })

@@ -164,7 +164,6 @@ async fn take_over<C: Backend>(
     let Some(finished) = taken else {
         return Ok(Tried::Taken(first));
     };
-    operation.tally.taken_over();
     let holding = hold(
         operation,
         lease,
@@ -180,12 +179,16 @@ async fn take_over<C: Backend>(
     });
     match log {
         Ok(log) => steps.begin(&holding, Some(log)),
-        Err(unreadable) => {
+        Err(error) => {
             drop(holding);
-            attempt::withdraw(operation, lease, held, false).await;
-            return Err(operation.unreadable(&unreadable));
+            match error.is_of_the_process() {
+                true => attempt::withdraw(operation, lease, held, false).await,
+                false => _ = attempt::leave(operation, held).await,
+            }
+            return Err(operation.unreadable(&error, Problem::progress_unreadable));
         }
     }
+    operation.tally.taken_over();
     first.elsewhere();
     Ok(Tried::Ours(holding))
 }

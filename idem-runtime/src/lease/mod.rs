@@ -41,7 +41,7 @@ pub use kept::{KeptRequest, Resumed};
 pub use steps::StepError;
 #[cfg(not(feature = "postgres"))]
 pub use steps::Steps;
-pub(crate) use steps::{Finished, SealedResult, StepLine, lines};
+pub(crate) use steps::{DamagedLine, Finished, SealedResult, StepLine, lines, names};
 #[cfg(any(test, fuzzing))]
 pub(crate) use {
     kept::written,

@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use error::StepError;
-pub(crate) use line::{Finished, SealedResult, StepLine, lines};
+pub(crate) use line::{DamagedLine, Finished, SealedResult, StepLine, lines, names};
 #[cfg(any(test, fuzzing))]
 pub(crate) use log::Asked;
 pub(crate) use log::Log;
@@ -142,9 +142,10 @@ impl<C: Backend> Steps<C> {
         if let Some(run) = self.0.run.borrow_mut().as_mut() {
             run.has_called = true;
         }
+        self.may_be_packed(name)?;
         let value = call(self.0.key.derive(name)).await?;
         let line = self.line(name, &value)?;
-        step.write(&line, self.remember(name, &line)).await?;
+        step.write(&line, self.remember(name, &line.text)).await?;
         Ok(value)
     }
 
@@ -186,18 +187,26 @@ impl<C: Backend> Steps<C> {
         })
     }
 
-    fn line(&self, name: &str, value: &impl Serialize) -> Result<String, StepError> {
+    fn line(&self, name: &str, value: &impl Serialize) -> Result<Line, StepError> {
         let unserializable = |source| self.fail(name, StepError::unserializable(name, source));
         let finished = Finished::new(name, value).map_err(unserializable)?;
-        let line = self.packed(name, finished)?;
-        let line = line.text().map_err(unserializable)?;
         let limit = self.0.limit;
-        let size = |run: &Run| run.log.size_with(&line);
+        let size = |run: &Run| run.log.size_with(&finished);
         if self.0.run.borrow().as_ref().map_or(0, size) > limit {
             let step = name.to_owned();
             return Err(self.fail(name, StepError::TooLarge { step, limit }));
         }
-        Ok(line)
+        let size = finished.size();
+        let text = self.packed(name, finished)?.text();
+        let text = text.map_err(unserializable)?;
+        Ok(Line { text, size })
+    }
+
+    /// Before the outside world is called: what it answers could otherwise be remembered nowhere.
+    fn may_be_packed(&self, name: &str) -> Result<(), StepError> {
+        let nothing = Finished::new(name, &());
+        let nothing = nothing.map_err(|source| StepError::unserializable(name, source))?;
+        self.packed(name, nothing).map(drop)
     }
 
     /// The line of a finished step, sealed where the application seals.
@@ -311,6 +320,12 @@ impl Run {
     }
 }
 
+/// A finished step as it is written, and what it counts.
+struct Line {
+    text: String,
+    size: usize,
+}
+
 enum Turn<'a, T, C> {
     Finished(T),
     Ours(Step<'a, C>),
@@ -327,7 +342,7 @@ impl<C> Step<'_, C> {
     /// Waits until it is written, and is finished then.
     async fn write(
         mut self,
-        line: &str,
+        line: &Line,
         written: impl Future<Output = Result<(), StepError>>,
     ) -> Result<(), StepError> {
         self.is_being_written = true;
@@ -335,7 +350,7 @@ impl<C> Step<'_, C> {
         self.is_being_written = false;
         written?;
         if let Some(Run { log, failed, .. }) = self.steps.0.run.borrow_mut().as_mut()
-            && let Some(step) = log.finish(line)
+            && let Some(step) = log.finish(line.size)
         {
             failed.retain(|failed| failed != step);
         }

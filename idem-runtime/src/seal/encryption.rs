@@ -25,8 +25,10 @@ const NONCE: usize = 24;
 /// use idem_runtime::EncryptionKeys;
 ///
 /// # fn secret(_: &str) -> [u8; 32] { [7; 32] }
-/// let keys = EncryptionKeys::new(2, secret("idempotency-2026-11")).retired(1, secret("idempotency-2025-11"));
+/// let keys = EncryptionKeys::new(2, secret("idempotency-2026-11")).retired(1, secret("idempotency-2025-11"))?;
+/// # Ok::<(), idem_runtime::DuplicateKeyId>(())
 /// ```
+#[derive(Clone)]
 pub struct EncryptionKeys {
     current: u32,
     /// The current one first.
@@ -49,24 +51,36 @@ impl EncryptionKeys {
         }
     }
 
-    /// Opens what was sealed under this key, too. Where an id is given twice, both keys are tried.
-    #[must_use]
-    pub fn retired(mut self, id: u32, key: [u8; 32]) -> Self {
+    /// Opens what was sealed under this key, too.
+    ///
+    /// # Errors
+    ///
+    /// Another key has this id.
+    pub fn retired(mut self, id: u32, key: [u8; 32]) -> Result<Self, DuplicateKeyId> {
+        if self.with(id).is_ok() {
+            return Err(DuplicateKeyId(id));
+        }
         self.ciphers.push((id, XChaCha20Poly1305::new(&key.into())));
-        self
+        Ok(self)
     }
 
-    fn with(&self, id: u32) -> impl Iterator<Item = &XChaCha20Poly1305> {
-        let ciphers = self.ciphers.iter();
-        ciphers.filter_map(move |(its, cipher)| (*its == id).then_some(cipher))
+    fn with(&self, id: u32) -> Result<&XChaCha20Poly1305, SealError> {
+        let mut ciphers = self.ciphers.iter();
+        let cipher = ciphers.find_map(|(its, cipher)| (*its == id).then_some(cipher));
+        cipher.ok_or(SealError::UnknownKey(id))
     }
 }
+
+/// Two keys have the same id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("two encryption keys have the id {0}")]
+#[non_exhaustive]
+pub struct DuplicateKeyId(pub u32);
 
 impl Seal for EncryptionKeys {
     fn seal(&self, plain: &[u8], context: &[u8]) -> Result<Sealed, SealError> {
         let key_id = self.current;
-        let cipher = self.with(key_id).next();
-        let cipher = cipher.ok_or(SealError::UnknownKey(key_id))?;
+        let cipher = self.with(key_id)?;
         let nonce = XNonce::try_generate().map_err(|error| SealError::Failed(error.into()))?;
         let payload = Payload {
             msg: plain,
@@ -76,25 +90,18 @@ impl Seal for EncryptionKeys {
         let encrypted = encrypted.map_err(|error| SealError::Failed(error.into()))?;
         let mut bytes = nonce.to_vec();
         bytes.extend(encrypted);
-        Ok(Sealed { key_id, bytes })
+        Ok(Sealed::new(key_id, bytes))
     }
 
-    fn open(&self, sealed: &Sealed, context: &[u8]) -> Result<Vec<u8>, SealError> {
-        let mut ciphers = self.with(sealed.key_id).peekable();
-        if ciphers.peek().is_none() {
-            return Err(SealError::UnknownKey(sealed.key_id));
-        }
-        let (nonce, encrypted) = sealed
-            .bytes
-            .split_first_chunk::<NONCE>()
-            .ok_or(SealError::Unverified)?;
-        let payload = || Payload {
+    fn open(&self, key_id: u32, sealed: &[u8], context: &[u8]) -> Result<Vec<u8>, SealError> {
+        let cipher = self.with(key_id)?;
+        let parts = sealed.split_first_chunk::<NONCE>();
+        let (nonce, encrypted) = parts.ok_or(SealError::Unverified)?;
+        let payload = Payload {
             msg: encrypted,
             aad: context,
         };
-        let nonce = XNonce::from(*nonce);
-        ciphers
-            .find_map(|cipher| cipher.decrypt(&nonce, payload()).ok())
-            .ok_or(SealError::Unverified)
+        let opened = cipher.decrypt(&XNonce::from(*nonce), payload);
+        opened.map_err(|_| SealError::Unverified)
     }
 }

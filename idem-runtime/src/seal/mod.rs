@@ -14,9 +14,11 @@ mod steps;
 mod tests;
 mod unreadable;
 
+use std::sync::Arc;
+
 pub(crate) use context::Context;
 #[cfg(feature = "encryption")]
-pub use encryption::EncryptionKeys;
+pub use encryption::{DuplicateKeyId, EncryptionKeys};
 pub(crate) use packing::Packing;
 pub(crate) use unreadable::Unreadable;
 
@@ -33,6 +35,7 @@ pub(crate) use unreadable::Unreadable;
 /// - `context` names the operation and what of it is sealed. It is not secret and not stored here: what was sealed with
 ///   one context must not open with another one.
 /// - A key is needed until the last record that was sealed with it has expired, on every process.
+/// - It must not panic: that would end the operation as if its process had died.
 ///
 /// # Examples
 ///
@@ -49,12 +52,12 @@ pub(crate) use unreadable::Unreadable;
 /// impl Seal for Library {
 ///     fn seal(&self, plain: &[u8], context: &[u8]) -> Result<Sealed, SealError> {
 ///         let bytes = self.encrypt(plain, context).map_err(|error| SealError::Failed(error.into()))?;
-///         Ok(Sealed { key_id: 1, bytes })
+///         Ok(Sealed::new(1, bytes))
 ///     }
 ///
-///     fn open(&self, sealed: &Sealed, context: &[u8]) -> Result<Vec<u8>, SealError> {
-///         match sealed.key_id {
-///             1 => self.decrypt(&sealed.bytes, context).ok_or(SealError::Unverified),
+///     fn open(&self, key_id: u32, sealed: &[u8], context: &[u8]) -> Result<Vec<u8>, SealError> {
+///         match key_id {
+///             1 => self.decrypt(sealed, context).ok_or(SealError::Unverified),
 ///             other => Err(SealError::UnknownKey(other)),
 ///         }
 ///     }
@@ -65,24 +68,47 @@ pub trait Seal: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// It cannot. The operation is then rolled back, and its answer is 500 `response-not-storable`.
+    /// It cannot, and nothing is stored. Where it was a response the answer is 503, and all is rolled back (in lease mode it is
+    /// as if the handler had failed); where it was a request that is to be kept, 503, and the handler is not entered; where it
+    /// was a result, [`StepError::Unsealed`](crate::StepError::Unsealed). A step that calls the outside world seals something
+    /// before it does.
     fn seal(&self, plain: &[u8], context: &[u8]) -> Result<Sealed, SealError>;
 
-    /// The bytes that were sealed for this context.
+    /// The bytes that were sealed under this key and for this context.
     ///
     /// # Errors
     ///
-    /// [`SealError`]. Nothing is replayed then.
-    fn open(&self, sealed: &Sealed, context: &[u8]) -> Result<Vec<u8>, SealError>;
+    /// [`SealError`]. Nothing is replayed then, and nothing is run.
+    fn open(&self, key_id: u32, sealed: &[u8], context: &[u8]) -> Result<Vec<u8>, SealError>;
+}
+
+/// For one that several of [`Idempotency`](crate::Idempotency) share, or that is chosen when the program runs.
+impl<S: Seal + ?Sized> Seal for Arc<S> {
+    fn seal(&self, plain: &[u8], context: &[u8]) -> Result<Sealed, SealError> {
+        (**self).seal(plain, context)
+    }
+
+    fn open(&self, key_id: u32, sealed: &[u8], context: &[u8]) -> Result<Vec<u8>, SealError> {
+        (**self).open(key_id, sealed, context)
+    }
 }
 
 /// Sealed bytes, and under which key.
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Sealed {
     /// The name of the key, which is stored beside the bytes and is not secret.
     pub key_id: u32,
     /// What is stored.
     pub bytes: Vec<u8>,
+}
+
+impl Sealed {
+    /// These bytes, sealed under this key.
+    #[must_use]
+    pub fn new(key_id: u32, bytes: Vec<u8>) -> Self {
+        Self { key_id, bytes }
+    }
 }
 
 impl std::fmt::Debug for Sealed {
@@ -104,7 +130,7 @@ pub enum SealError {
     /// operation. The client gets 500 `idempotency-record-unreadable`.
     #[error("the seal does not verify")]
     Unverified,
-    /// It could not be tried. The client gets 503.
+    /// It could not be tried. The client gets 503, and may try again.
     #[error("the seal could not be made or opened")]
     Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

@@ -9,7 +9,7 @@ use actix_web::web::Bytes;
 
 use super::context::{Context, Part};
 use super::envelope::{self, Packed};
-use super::{Seal, SealError, Sealed, Unreadable, compression};
+use super::{Seal, SealError, Unreadable, compression};
 use crate::policy::policies;
 use crate::response::StoredResponse;
 
@@ -17,10 +17,15 @@ use crate::response::StoredResponse;
 /// yesterday's records unreadable.
 const LARGEST: usize = 16 << 20;
 
+/// As large as the attribute lets a `response_limit` be.
+const LARGEST_OF_ALL: usize = 1 << 30;
+
 /// How this process packs what it stores.
 #[derive(Default)]
 pub(crate) struct Packing {
     pub(super) seal: Option<Arc<dyn Seal>>,
+    /// What opens, if nothing is sealed here.
+    opener: Option<Arc<dyn Seal>>,
     /// Bodies of more bytes are compressed.
     compress_over: Option<usize>,
     /// No body is inflated beyond this.
@@ -28,18 +33,26 @@ pub(crate) struct Packing {
 }
 
 impl Packing {
-    pub(crate) fn new(seal: Option<Arc<dyn Seal>>, compress_over: Option<usize>) -> Self {
+    pub(crate) fn new(
+        seal: Option<Arc<dyn Seal>>,
+        opener: Option<Arc<dyn Seal>>,
+        compress_over: Option<usize>,
+    ) -> Self {
         let limits = policies().into_iter().map(|policy| policy.response_limit);
         Self {
             seal,
+            opener,
             compress_over,
             largest: limits.max().unwrap_or_default().max(LARGEST),
         }
     }
 
-    /// One that seals nothing: for who has the table only.
-    pub(crate) fn unsealed() -> Self {
-        Self::new(None, None)
+    /// One that seals and opens nothing: for who has the table only, and so knows no endpoint.
+    pub(crate) fn of_nobody() -> Self {
+        Self {
+            largest: LARGEST_OF_ALL,
+            ..Self::default()
+        }
     }
 
     /// A response as it is stored.
@@ -50,6 +63,7 @@ impl Packing {
     ) -> Result<StoredResponse, SealError> {
         if let (Some(threshold), Some(body)) = (self.compress_over, &response.body)
             && body.len() > threshold
+            && body.len() <= self.largest
             && let Some(compressed) = compression::compress(body)
         {
             response
@@ -136,12 +150,9 @@ impl Packing {
         key_id: u32,
         bytes: &[u8],
     ) -> Result<Vec<u8>, Unreadable> {
-        let seal = self.seal.as_ref().ok_or(Unreadable::NoSeal(key_id))?;
-        let sealed = Sealed {
-            key_id,
-            bytes: bytes.to_vec(),
-        };
-        Ok(seal.open(&sealed, &context.bytes(part))?)
+        let seal = self.seal.as_ref().or(self.opener.as_ref());
+        let seal = seal.ok_or(Unreadable::NoSeal(key_id))?;
+        Ok(seal.open(key_id, bytes, &context.bytes(part))?)
     }
 }
 

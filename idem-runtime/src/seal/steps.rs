@@ -12,6 +12,9 @@ use super::{SealError, Sealed, Unreadable};
 use crate::lease::{Finished, SealedResult, StepLine};
 use crate::seal::Packing;
 
+/// Of what is inside of a sealed result: JSON.
+const VERSION: u32 = 1;
+
 impl Packing {
     /// The line of a finished step as it is stored.
     pub(crate) fn pack_step(
@@ -26,6 +29,7 @@ impl Packing {
         let plain = finished.result.get().as_bytes();
         let Sealed { key_id, bytes } = seal.seal(plain, &context.bytes(part))?;
         let sealed = SealedResult {
+            version: VERSION,
             key: key_id,
             bytes: STANDARD_NO_PAD.encode(bytes),
         };
@@ -40,6 +44,7 @@ impl Packing {
     ) -> Result<Finished, Unreadable> {
         let (step, sealed) = match line.plain() {
             Ok(finished) => return Ok(finished),
+            Err((_, sealed)) if sealed.version != VERSION => return Err(Unreadable::Unknown),
             Err(sealed) => sealed,
         };
         let bytes = STANDARD_NO_PAD

@@ -2,7 +2,9 @@
 
 use actix_web::web::Bytes;
 
-use super::{Context, EncryptionKeys, Packing, Seal, SealError, Sealed, Unreadable};
+use super::{
+    Context, DuplicateKeyId, EncryptionKeys, Packing, Seal, SealError, Sealed, Unreadable,
+};
 use crate::lease::{Finished, lines};
 use crate::problem::ProblemCode;
 use crate::response::StoredResponse;
@@ -16,7 +18,7 @@ const OURS: Context<'_> = Context {
 const SECRET: &str = "4111 1111 1111 1111";
 
 fn packing(keys: EncryptionKeys) -> Packing {
-    Packing::new(Some(std::sync::Arc::new(keys)), None)
+    Packing::new(Some(std::sync::Arc::new(keys)), None, None)
 }
 
 fn first() -> EncryptionKeys {
@@ -135,17 +137,22 @@ fn what_was_moved_to_another_operation_does_not_open() {
 fn an_old_key_opens_what_it_sealed_and_one_that_is_gone_is_a_matter_of_the_process() {
     let old = packing(first());
     let packed = old.pack(OURS, response(Some(b"{}"))).unwrap();
-    let rotated = packing(EncryptionKeys::new(2, [2; 32]).retired(1, [1; 32]));
+    let rotated = packing(EncryptionKeys::new(2, [2; 32]).retired(1, [1; 32]).unwrap());
     assert_eq!(
         *rotated.unpack(OURS, &packed).unwrap(),
         response(Some(b"{}"))
     );
     let newer = rotated.pack(OURS, response(None)).unwrap();
     assert_eq!(newer.headers, "@sealed 1 2\n");
-    // An id that was given to two keys.
-    let twice = packing(EncryptionKeys::new(1, [3; 32]).retired(1, [1; 32]));
-    assert!(twice.unpack(OURS, &packed).is_ok());
-    for (elsewhere, packed) in [(&old, &newer), (&Packing::unsealed(), &packed)] {
+    // Who only opens seals nothing.
+    let opener = Packing::new(None, Some(std::sync::Arc::new(first())), None);
+    assert_eq!(
+        *opener.unpack(OURS, &packed).unwrap(),
+        response(Some(b"{}"))
+    );
+    assert_eq!(opener.pack(OURS, response(None)).unwrap(), response(None));
+    assert_eq!(first().retired(1, [3; 32]).unwrap_err(), DuplicateKeyId(1));
+    for (elsewhere, packed) in [(&old, &newer), (&Packing::of_nobody(), &packed)] {
         let error = elsewhere.unpack(OURS, packed).unwrap_err();
         assert_eq!(error.reason(), "key", "{error}");
         assert_eq!(error.problem().code(), ProblemCode::StoreUnavailable);
@@ -184,11 +191,11 @@ fn a_seal_that_fails_is_no_reason_to_store_it_plain() {
         fn seal(&self, _: &[u8], _: &[u8]) -> Result<Sealed, SealError> {
             Err(SealError::Failed("no entropy".into()))
         }
-        fn open(&self, _: &Sealed, _: &[u8]) -> Result<Vec<u8>, SealError> {
+        fn open(&self, _: u32, _: &[u8], _: &[u8]) -> Result<Vec<u8>, SealError> {
             Err(SealError::Failed("away".into()))
         }
     }
-    let broken = Packing::new(Some(std::sync::Arc::new(Broken)), None);
+    let broken = Packing::new(Some(std::sync::Arc::new(Broken)), None, None);
     assert!(broken.pack(OURS, response(None)).is_err());
     assert!(broken.pack_request(OURS, Bytes::new()).is_err());
     let packed = packing(first()).pack(OURS, response(None)).unwrap();
@@ -209,22 +216,26 @@ fn the_result_of_a_step_is_sealed_and_its_name_is_not() {
         .unwrap();
     assert_eq!(text.lines().count(), 1);
     assert!(text.contains("charge") && !text.contains("4111"), "{text}");
-    let line = || lines(&text).next().unwrap();
+    let line = || lines(&text).next().unwrap().unwrap();
     let opened = packing.unpack_step(OURS, line()).unwrap();
     assert_eq!(
         (&*opened.step, opened.result.get()),
         ("charge", finished("").result.get())
     );
-    let error = Packing::unsealed().unpack_step(OURS, line()).unwrap_err();
+    let error = Packing::of_nobody().unpack_step(OURS, line()).unwrap_err();
     assert_eq!(error.reason(), "key");
+    let newer = text.replace("\"version\":1", "\"version\":2");
+    let newer = lines(&newer).next().unwrap().unwrap();
+    let error = packing.unpack_step(OURS, newer).unwrap_err();
+    assert_eq!(error.reason(), "version");
     // Under another name, as the result of another step.
     let renamed = text.replace("charge", "refund");
-    let renamed = lines(&renamed).next().unwrap();
+    let renamed = lines(&renamed).next().unwrap().unwrap();
     assert_eq!(
         packing.unpack_step(OURS, renamed).unwrap_err().reason(),
         "seal"
     );
-    let plain = Packing::unsealed()
+    let plain = Packing::of_nobody()
         .pack_step(OURS, finished("mail"))
         .unwrap();
     assert_eq!(packing.unpack_step(OURS, plain).unwrap().step, "mail");
@@ -235,7 +246,7 @@ mod compressed {
     use super::*;
 
     fn compressing(over: usize) -> Packing {
-        Packing::new(None, Some(over))
+        Packing::new(None, None, Some(over))
     }
 
     #[test]
@@ -247,7 +258,7 @@ mod compressed {
         assert!(packed.body.as_ref().unwrap().len() < 200);
         assert_eq!(packed.headers, format!("@zstd 8000\n{}", plain.headers));
         // Who compresses nothing reads it as well.
-        for reader in [packing, compressing(usize::MAX), Packing::unsealed()] {
+        for reader in [packing, compressing(usize::MAX), Packing::of_nobody()] {
             assert_eq!(*reader.unpack(OURS, &packed).unwrap(), plain);
         }
         let untouched = compressing(8000).pack(OURS, plain.clone()).unwrap();
@@ -266,7 +277,7 @@ mod compressed {
     fn it_is_compressed_before_it_is_sealed() {
         let body = "x".repeat(100_000);
         let seal = std::sync::Arc::new(first());
-        let packing = Packing::new(Some(seal), Some(0));
+        let packing = Packing::new(Some(seal), None, Some(0));
         let packed = packing.pack(OURS, response(Some(body.as_bytes()))).unwrap();
         assert_eq!(packed.headers, "@sealed 1 1\n");
         assert!(packed.body.as_ref().unwrap().len() < 500);
@@ -295,7 +306,15 @@ mod compressed {
         // As large as no endpoint of this program has one.
         let error = packing.unpack(OURS, &says((16 << 20) + 1)).unwrap_err();
         assert!(matches!(error, Unreadable::TooLarge(_)), "{error}");
-        assert_eq!(error.problem().code(), ProblemCode::RecordUnreadable);
+        assert_eq!(error.problem().code(), ProblemCode::StoreUnavailable);
+    }
+
+    /// As a reconciler's may be, for which there is no limit.
+    #[test]
+    fn what_could_not_be_inflated_is_not_compressed() {
+        let body = vec![b'x'; (16 << 20) + 1];
+        let plain = response(Some(&body));
+        assert_eq!(compressing(0).pack(OURS, plain.clone()).unwrap(), plain);
     }
 
     #[test]

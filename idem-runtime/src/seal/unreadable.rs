@@ -3,6 +3,7 @@
 //! Values only.
 
 use super::SealError;
+use crate::lease::DamagedLine;
 use crate::problem::Problem;
 use crate::response::DamagedResponse;
 
@@ -28,6 +29,8 @@ pub(crate) enum Unreadable {
     #[error("what was sealed is damaged")]
     Inside,
     #[error(transparent)]
+    Line(#[from] DamagedLine),
+    #[error(transparent)]
     Response(#[from] DamagedResponse),
 }
 
@@ -40,16 +43,22 @@ impl Unreadable {
             Self::Seal(SealError::Failed(_)) => "failed",
             #[cfg(not(feature = "zstd"))]
             Self::NoCompression => "version",
-            Self::Unknown => "version",
+            // Another program has other limits.
+            Self::Unknown | Self::TooLarge(_) => "version",
             _ => "damaged",
         }
     }
 
-    /// What another process may read is worth another try; nothing else is.
+    /// Whether another process, or this one at another time, may read it.
+    pub(crate) fn is_of_the_process(&self) -> bool {
+        matches!(self.reason(), "key" | "failed" | "version")
+    }
+
+    /// The answer where it is a record.
     pub(crate) fn problem(&self) -> Problem {
-        match self.reason() {
-            "key" | "failed" | "version" => Problem::store_unavailable(),
-            _ => Problem::record_unreadable(),
+        match self.is_of_the_process() {
+            true => Problem::store_unavailable(),
+            false => Problem::record_unreadable(),
         }
     }
 }

@@ -26,7 +26,7 @@ use crate::response::StoredResponse;
 
 pub(crate) use state::{State, state};
 pub(crate) use unresolved::{
-    Duty, Seen, UnresolvedRow, due, release, settle, unresolved, unresolved_one,
+    Duty, Seen, UnresolvedRow, drop_request, due, release, settle, unresolved, unresolved_one,
 };
 
 /// What lease mode asks of a backend.

@@ -14,10 +14,10 @@ use actix_web::dev::{AppConfig, Service, ServiceFactory, ServiceResponse};
 
 use super::reconcile::due;
 use super::{UnresolvedOperation, Worker};
-use crate::idempotency::Idempotency;
-use crate::reach::Unreached;
-use crate::store::Backend;
+use crate::idempotency::{Idempotency, Settings};
+use crate::reach::{Reach, Unreached};
 use crate::store::lease::Duty;
+use crate::store::{Backend, lease};
 use crate::telemetry::{RESUMED, count};
 
 impl<C: Backend> Idempotency<C> {
@@ -66,6 +66,10 @@ impl<C: Backend> Idempotency<C> {
                     tracing::warn!("the completion worker's turn is put off");
                 })?;
                 for operation in due {
+                    if operation.is_unreadable_for_good() {
+                        leave(&settings, &operation).await?;
+                        continue;
+                    }
                     let Some(place) = stopping.place().await else {
                         return Ok(());
                     };
@@ -86,6 +90,25 @@ impl<C: Backend> Idempotency<C> {
             },
         )
     }
+}
+
+/// Leaves an operation whose request or results can never be read again to a reconciler.
+async fn leave<C: Backend>(
+    settings: &Settings<C>,
+    operation: &UnresolvedOperation,
+) -> Result<(), Unreached> {
+    let seen = operation.seen;
+    let leave = async |connection: &mut C| lease::drop_request(connection, seen).await;
+    let endpoint = operation.endpoint();
+    let left = Reach::new(settings, endpoint).ask(leave).await;
+    let (_, left) = left?;
+    tracing::error!(
+        endpoint,
+        left,
+        "a stranded operation cannot be read, and is left to a reconciler"
+    );
+    count(RESUMED, "result", "failed");
+    Ok(())
 }
 
 /// Sends one kept request through the application, and says whether that has driven it to its end.

@@ -173,7 +173,14 @@ pub async fn settle<C: Backend>(
     verdict: Verdict,
     retain: Duration,
 ) -> QueryResult<bool> {
-    settle_packed(connection, &Packing::unsealed(), operation, verdict, retain).await
+    settle_packed(
+        connection,
+        &Packing::of_nobody(),
+        operation,
+        verdict,
+        retain,
+    )
+    .await
 }
 
 async fn settle_packed<C: Backend>(
@@ -250,7 +257,9 @@ async fn turn<C: Backend>(
     while !stopping.is_stopped() {
         let due = due(settings, Duty::Reconcile).await?;
         let is_last = due.len() < BATCH as usize;
-        let offers = due.iter().map(|one| offer(settings, reconciler, one));
+        // Half of what is known would be worse than nothing.
+        let readable = due.iter().filter(|one| !one.is_unreadable_here());
+        let offers = readable.map(|one| offer(settings, reconciler, one));
         join_all(offers)
             .await
             .into_iter()

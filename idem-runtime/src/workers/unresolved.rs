@@ -26,7 +26,10 @@ pub struct UnresolvedOperation {
     rule: Unresolved,
     attempts: u32,
     unresolved_for: Duration,
+    /// Those whose names can be read.
     steps: Vec<(String, Result<Finished, Unreadable>)>,
+    /// Where there are others.
+    damaged: Option<Unreadable>,
     /// None where the endpoint keeps none, or what is kept is damaged.
     request: Result<Option<KeptRequest>, Unreadable>,
 }
@@ -51,7 +54,9 @@ impl UnresolvedOperation {
             key: &row.key,
             fingerprint: &row.fingerprint,
         };
-        let steps = lines(&row.steps.unwrap_or_default())
+        let text = row.steps.unwrap_or_default();
+        let steps = lines(&text).filter_map(Result::ok);
+        let steps = steps
             .map(|line| (line.step.clone(), packing.unpack_step(context, line)))
             .collect();
         let request = row
@@ -61,6 +66,7 @@ impl UnresolvedOperation {
         let request = request.map(|kept| KeptRequest::read(&kept?));
         Some(Self {
             steps,
+            damaged: lines(&text).find_map(|line| line.err().map(Unreadable::Line)),
             request,
             seen: Seen {
                 id: OperationId::new(&row.scope, &row.key).row,
@@ -91,6 +97,7 @@ impl UnresolvedOperation {
             attempts: 1,
             unresolved_for: Duration::ZERO,
             steps: Vec::new(),
+            damaged: None,
             request: Ok(None),
         }
     }
@@ -131,17 +138,20 @@ impl UnresolvedOperation {
         self.steps.iter().map(|(step, _)| &**step)
     }
 
-    /// The result of a finished step; `None` if there is no such step.
+    /// The result of a finished step; `None` if there is no such step, and nothing of the steps is damaged.
     ///
     /// # Errors
     ///
     /// The result is not a `T`, or it is [sealed](crate::Builder::seal) and was not opened.
     pub fn step<T: DeserializeOwned>(&self, name: &str) -> Option<serde_json::Result<T>> {
-        let (_, finished) = self.steps.iter().find(|(step, _)| step == name)?;
-        Some(match finished {
-            Ok(finished) => serde_json::from_str(finished.result.get()),
-            Err(unreadable) => Err(serde::de::Error::custom(unreadable)),
-        })
+        match self.steps.iter().find(|(step, _)| step == name) {
+            Some((_, Ok(finished))) => Some(serde_json::from_str(finished.result.get())),
+            Some((_, Err(unreadable))) => Some(Err(serde::de::Error::custom(unreadable))),
+            None => self
+                .damaged
+                .as_ref()
+                .map(|error| Err(serde::de::Error::custom(error))),
+        }
     }
 
     /// The accepted request, where the endpoint keeps it, unless it is [sealed](crate::Builder::seal) and was not opened.
@@ -152,16 +162,23 @@ impl UnresolvedOperation {
 
     /// Why what is kept of it cannot be read.
     pub(super) fn unreadable(&self) -> Option<&Unreadable> {
+        let of_request = self.request.as_ref().err().into_iter();
         let of_steps = self
             .steps
             .iter()
             .filter_map(|(_, step)| step.as_ref().err());
-        self.request
-            .as_ref()
-            .err()
-            .into_iter()
-            .chain(of_steps)
-            .next()
+        of_request.chain(of_steps).chain(&self.damaged).next()
+    }
+
+    /// Whether no process will ever read what is kept of it.
+    pub(super) fn is_unreadable_for_good(&self) -> bool {
+        self.unreadable()
+            .is_some_and(|error| !error.is_of_the_process())
+    }
+
+    /// Whether another process may read what this one cannot.
+    pub(super) fn is_unreadable_here(&self) -> bool {
+        self.unreadable().is_some_and(Unreadable::is_of_the_process)
     }
 
     pub(super) fn context(&self) -> Context<'_> {
@@ -184,7 +201,7 @@ pub async fn unresolved<C: Backend>(
     limit: u32,
 ) -> QueryResult<Vec<UnresolvedOperation>> {
     let rows = lease::unresolved(connection, limit).await?;
-    let packing = Packing::unsealed();
+    let packing = Packing::of_nobody();
     Ok(rows
         .into_iter()
         .filter_map(|row| UnresolvedOperation::new(row, &packing))
@@ -204,5 +221,5 @@ pub async fn unresolved_operation<C: Backend>(
 ) -> QueryResult<Option<UnresolvedOperation>> {
     let row = lease::unresolved_one(connection, OperationId::new(scope, key).row).await?;
     let row = row.filter(|row| row.scope == scope && row.key == key);
-    Ok(row.and_then(|row| UnresolvedOperation::new(row, &Packing::unsealed())))
+    Ok(row.and_then(|row| UnresolvedOperation::new(row, &Packing::of_nobody())))
 }

@@ -7,9 +7,9 @@ ALTER TABLE idempotency_keys
     ADD COLUMN unresolved      varchar(20)
         COMMENT 'Lease mode only: what may happen once the lease has run out. hold: nothing, until somebody has settled the operation. rerun: a retry runs the handler again. released: somebody has said that it may be run again.',
     ADD COLUMN steps           longtext
-        COMMENT 'Lease mode only: the finished steps in their order, one JSON object a line. They go with their row.',
+        COMMENT 'Lease mode only: the finished steps in their order, one JSON object a line: step, and result or sealed (version, key, bytes). They go with their row.',
     ADD COLUMN request         longblob
-        COMMENT 'Lease mode with background completion only: the accepted request (method and path, the headers that are kept, an empty line, the body), until its response is recorded. To read a text: CONVERT(request USING utf8mb4).',
+        COMMENT 'Lease mode with background completion only: the accepted request (method and path, the headers that are kept, an empty line, the body), until its response is recorded. A first line with @ says that it is sealed. To read a text: CONVERT(request USING utf8mb4).',
     ADD COLUMN attempts        integer
         COMMENT 'Lease mode only: how often a worker has looked at the unresolved operation.',
     ADD COLUMN next_attempt_at datetime(6)

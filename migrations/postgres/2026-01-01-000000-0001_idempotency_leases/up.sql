@@ -17,9 +17,9 @@ COMMENT ON TABLE idempotency_keys IS
 COMMENT ON COLUMN idempotency_keys.unresolved IS
 'Lease mode only: what may happen once the lease has run out. hold: nothing, until somebody has settled the operation. rerun: a retry runs the handler again. released: somebody has said that it may be run again.';
 COMMENT ON COLUMN idempotency_keys.steps IS
-'Lease mode only: the finished steps in their order, one JSON object a line. They go with their row.';
+'Lease mode only: the finished steps in their order, one JSON object a line: step, and result or sealed (version, key, bytes). They go with their row.';
 COMMENT ON COLUMN idempotency_keys.request IS
-'Lease mode with background completion only: the accepted request (method and path, the headers that are kept, an empty line, the body), until its response is recorded. To read a text: convert_from(request, ''UTF8'').';
+'Lease mode with background completion only: the accepted request (method and path, the headers that are kept, an empty line, the body), until its response is recorded. A first line with @ says that it is sealed. To read a text: convert_from(request, ''UTF8'').';
 COMMENT ON COLUMN idempotency_keys.attempts IS
 'Lease mode only: how often a worker has looked at the unresolved operation.';
 COMMENT ON COLUMN idempotency_keys.next_attempt_at IS

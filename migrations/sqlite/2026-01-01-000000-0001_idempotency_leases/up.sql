@@ -6,10 +6,11 @@
 -- What may happen once the lease has run out. hold: nothing, until somebody has settled the operation.
 -- rerun: a retry runs the handler again. released: somebody has said that it may be run again.
 ALTER TABLE idempotency_keys ADD COLUMN unresolved TEXT;
--- The finished steps in their order, one JSON object a line. They go with their row.
+-- The finished steps in their order, one JSON object a line: step, and result or sealed (version, key, bytes).
+-- They go with their row.
 ALTER TABLE idempotency_keys ADD COLUMN steps TEXT;
 -- Background completion only: the accepted request (method and path, the headers that are kept, an
--- empty line, the body), until its response is recorded.
+-- empty line, the body), until its response is recorded. A first line with @ says that it is sealed.
 ALTER TABLE idempotency_keys ADD COLUMN request BLOB;
 -- How often a worker has looked at the unresolved operation.
 ALTER TABLE idempotency_keys ADD COLUMN attempts INTEGER;

@@ -29,8 +29,7 @@ CREATE TABLE idempotency_outbox (
     -- Nobody takes it before this time: it is not to be sent before, or it is put off after a failure, or
     -- a relay has it until then.
     available_at TEXT    NOT NULL,
-    -- Fencing token of the relay that has it. NULL: nobody. A first line with @ says
-    -- how headers and body are packed: @sealed VERSION KEY, @zstd LENGTH.
+    -- Fencing token of the relay that has it. NULL: nobody.
     owner        BLOB,
     -- How often it was tried: attempts that have come to an end, also the one that succeeded.
     attempts     INTEGER NOT NULL DEFAULT 0,

@@ -14,8 +14,8 @@ use diesel::{PgConnection, SqliteConnection};
 use futures_util::join;
 use idem_runtime::pool::{self, ConnectionPool};
 use idem_runtime::{
-    Blocking, BlockingBackend, BuildError, Idempotency, IdempotencyKey, StepError, Steps,
-    idempotent, outbox,
+    Blocking, BlockingBackend, BuildError, Builder, EncryptionKeys, Idempotency, IdempotencyKey,
+    StepError, Steps, idempotent, outbox,
 };
 use idem_tests::{Backend, Database, until};
 
@@ -157,11 +157,17 @@ macro_rules! stamp {
                 pool: Pool<ConnectionManager<$connection>>,
                 requests: Vec<TestRequest>,
             ) -> Vec<Answer> {
-                let protection = identified(Idempotency::builder(pool.clone()))
-                    .build()
-                    .unwrap();
+                let builder = identified(Idempotency::builder(pool.clone()));
+                send_to(builder, pool, requests).await
+            }
+
+            async fn send_to(
+                builder: Builder<Blocking<$connection>>,
+                pool: Pool<ConnectionManager<$connection>>,
+                requests: Vec<TestRequest>,
+            ) -> Vec<Answer> {
                 let app = App::new()
-                    .app_data(web::Data::new(protection))
+                    .app_data(web::Data::new(builder.build().unwrap()))
                     .app_data(web::Data::new(pool))
                     .service(asked)
                     .service(accepted)
@@ -193,6 +199,21 @@ macro_rules! stamp {
                 assert_eq!(answers[0].body, r#"POST /asked?a=b Some("here")"#);
                 assert_eq!(answers[1].body, answers[0].body);
                 assert_eq!(marks(&database, "asked").await, 1);
+                database.discard().await;
+            }
+
+            #[actix_web::test]
+            async fn what_a_blocking_handler_answers_is_sealed() {
+                let database = open::database(Backend::$backend).await;
+                let pool = pool(&database, 1);
+                let builder = identified(Idempotency::builder(pool.clone()));
+                let builder = builder.seal(EncryptionKeys::new(1, [1; 32]));
+                let request = || attempt("/asked?a=b", "k");
+                let answers = send_to(builder, pool, vec![request(), request()]).await;
+                assert_eq!(answers[1].body, answers[0].body);
+                assert!(answers[1].headers.contains_key("idempotent-replayed"));
+                let headers = database.text("SELECT headers FROM idempotency_keys").await;
+                assert_eq!(headers.as_deref(), Some("@sealed 1 1\n"));
                 database.discard().await;
             }
 

@@ -295,6 +295,7 @@ macro_rules! stamp {
                 mark("card", connection).await?;
                 let mut answer = HttpResponse::Created();
                 answer.insert_header(("content-digest", "sha-256=:x:"));
+                answer.insert_header(("etag", "\"x\""));
                 for (wanted, header) in [("accept", "content-type"), ("te", "content-encoding")] {
                     if let Some(value) = request.headers().get(wanted) {
                         answer.insert_header((header, value.clone()));

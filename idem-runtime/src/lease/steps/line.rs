@@ -20,6 +20,11 @@ impl Finished {
             result: serde_json::value::to_raw_value(value)?,
         })
     }
+
+    /// What counts against the limit for all steps together, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        self.step.len() + self.result.get().len()
+    }
 }
 
 /// A finished step as it stands in its row.
@@ -36,9 +41,11 @@ pub(crate) struct StepLine {
     sealed: Option<SealedResult>,
 }
 
-/// A result that is sealed: under which key, and what was made of it, in Base64.
+/// A result that is sealed: how, under which key, and what was made of it, in Base64.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SealedResult {
+    /// Of what is inside.
+    pub(crate) version: u32,
     pub(crate) key: u32,
     pub(crate) bytes: String,
 }
@@ -73,7 +80,7 @@ impl StepLine {
                 result,
             }),
             (None, Some(sealed)) => Err((self.step, sealed)),
-            // `lines` gives none of these.
+            // `lines` takes these for damaged.
             (None, None) => Ok(Finished {
                 step: self.step,
                 result: RawValue::NULL.to_owned(),
@@ -81,7 +88,7 @@ impl StepLine {
         }
     }
 
-    /// As it is written.
+    /// As it is written, with the line's end.
     pub(crate) fn text(&self) -> serde_json::Result<String> {
         // A value may hold JSON text as it came, and that has its line breaks between tokens, where a space says the same.
         let mut line = serde_json::to_string(self)?.replace('\n', " ");
@@ -90,13 +97,28 @@ impl StepLine {
     }
 }
 
+/// A line that is none of ours, or damaged: nobody knows which step is done.
+#[derive(Debug, thiserror::Error)]
+#[error("the line of a step is damaged")]
+pub(crate) struct DamagedLine;
+
 /// The finished steps in their order. One whose outcome was unknown may have been written twice.
-pub(crate) fn lines(text: &str) -> impl Iterator<Item = StepLine> {
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = Result<StepLine, DamagedLine>> {
     let mut seen = std::collections::HashSet::new();
-    text.lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .filter(|line: &StepLine| line.result.is_some() != line.sealed.is_some())
-        .filter(move |line| seen.insert(line.step.clone()))
+    let lines = text.lines().map(|line| {
+        let line = serde_json::from_str(line).ok();
+        line.filter(|line: &StepLine| line.result.is_some() != line.sealed.is_some())
+            .ok_or(DamagedLine)
+    });
+    lines.filter(move |line| match line {
+        Ok(line) => seen.insert(line.step.clone()),
+        Err(DamagedLine) => true,
+    })
+}
+
+/// The names of those that can be read.
+pub(crate) fn names(text: &str) -> impl Iterator<Item = String> {
+    lines(text).filter_map(|line| Some(line.ok()?.step))
 }
 
 #[cfg(test)]
@@ -108,7 +130,7 @@ mod tests {
     }
 
     fn finished(text: &str) -> impl Iterator<Item = Finished> {
-        lines(text).map(|line| line.plain().unwrap())
+        lines(text).map(|line| line.unwrap().plain().unwrap())
     }
 
     #[test]
@@ -140,8 +162,23 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_a_result_or_with_two_is_damaged() {
-        let two = r#"{"step":"a","result":1,"sealed":{"key":1,"bytes":""}}"#;
-        assert_eq!(lines(&format!("{{\"step\":\"a\"}}\n{two}\n")).count(), 0);
+    fn a_damaged_line_is_no_step_that_was_not_done() {
+        let sealed = r#"{"step":"a","sealed":{"version":1,"key":1,"bytes":""}}"#;
+        assert!(lines(sealed).all(|line| line.is_ok()));
+        for damaged in [
+            "",
+            "{",
+            r#"{"step":"a"}"#,
+            r#"{"result":1}"#,
+            r#"{"step":"a","result":1,"sealed":{"version":1,"key":1,"bytes":""}}"#,
+            r#"{"step":"a","sealed":{"version":1,"key":"1","bytes":""}}"#,
+            r#"{"step":"a","sealed":{"version":1,"key":-1,"bytes":""}}"#,
+            r#"{"step":"a","sealed":{"key":1,"bytes":""}}"#,
+        ] {
+            let text = format!("{sealed}\n{damaged}\n");
+            let read: Vec<_> = lines(&text).map(|line| line.is_ok()).collect();
+            assert_eq!(read, [true, false], "{damaged}");
+            assert_eq!(names(&text).collect::<Vec<_>>(), ["a"]);
+        }
     }
 }

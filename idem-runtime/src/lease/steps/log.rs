@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use super::StepError;
-use super::line::{Finished, StepLine, lines};
+use super::line::{DamagedLine, Finished, StepLine, lines};
 
 /// What a run has been told so far.
 #[derive(Default)]
@@ -17,7 +17,7 @@ pub(crate) struct Log {
     running: Option<String>,
     /// Begun by this run, and left unfinished.
     failed: Option<String>,
-    /// The bytes of all that is finished.
+    /// The bytes of all that is finished, whatever a seal makes of them.
     size: usize,
 }
 
@@ -30,13 +30,15 @@ pub(crate) enum Asked {
 
 impl Log {
     /// That of an earlier run, whose lines are opened so.
-    pub(crate) fn read<E>(
+    pub(crate) fn read<E: From<DamagedLine>>(
         text: &str,
-        open: impl FnMut(StepLine) -> Result<Finished, E>,
+        mut open: impl FnMut(StepLine) -> Result<Finished, E>,
     ) -> Result<Self, E> {
+        let ahead = lines(text).map(|line| open(line?));
+        let ahead = ahead.collect::<Result<VecDeque<_>, E>>()?;
         Ok(Self {
-            ahead: lines(text).map(open).collect::<Result<_, _>>()?,
-            size: text.len(),
+            size: ahead.iter().map(Finished::size).sum(),
+            ahead,
             ..Self::default()
         })
     }
@@ -82,15 +84,15 @@ impl Log {
         }
     }
 
-    /// How long this line would make it.
-    pub(super) fn size_with(&self, line: &str) -> usize {
-        self.size + line.len()
+    /// How large this step would make it.
+    pub(super) fn size_with(&self, finished: &Finished) -> usize {
+        self.size + finished.size()
     }
 
-    /// The running step is finished; its name.
-    pub(super) fn finish(&mut self, line: &str) -> Option<&str> {
+    /// The running step, of this size, is finished; its name.
+    pub(super) fn finish(&mut self, size: usize) -> Option<&str> {
         let step = self.running.take()?;
-        self.size += line.len();
+        self.size += size;
         self.behind.push(step);
         self.behind.last().map(String::as_str)
     }
@@ -120,7 +122,7 @@ mod tests {
     fn log(names: &[&str]) -> Log {
         let line = |name: &&str| StepLine::of(Finished::new(name, &name.len()).unwrap()).text();
         let lines: String = names.iter().map(line).map(Result::unwrap).collect();
-        Log::read(&lines, StepLine::plain).unwrap()
+        Log::read(&lines, |line| Ok::<_, DamagedLine>(line.plain().unwrap())).unwrap()
     }
 
     #[test]
@@ -154,7 +156,7 @@ mod tests {
         ));
         log.leave();
         assert!(matches!(log.ask("mail"), Ok(Asked::New)));
-        log.finish("");
+        log.finish(0);
         assert!(matches!(log.ask("mail"), Err(StepError::Repeated { .. })));
     }
 
@@ -176,7 +178,7 @@ mod tests {
         ));
         assert!(matches!(log.ask("score"), Ok(Asked::New)));
         assert!(log.is_empty());
-        log.finish("line");
+        log.finish(4);
         assert!(!log.is_empty());
         assert!(matches!(log.ask("charge"), Ok(Asked::New)));
     }

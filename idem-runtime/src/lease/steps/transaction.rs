@@ -7,7 +7,7 @@ use diesel::QueryResult;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Fault, StepError, Steps, Turn, insist, lines};
+use super::{Fault, StepError, Steps, Turn, insist, names};
 use crate::lease::holding::Writing;
 use crate::operation::Chain;
 use crate::pool::Loan;
@@ -73,7 +73,8 @@ impl<C: Backend> Steps<C> {
                 return Err(error.into());
             }
         };
-        step.write(&line, self.commit(name, &line, open)).await?;
+        step.write(&line, self.commit(name, &line.text, open))
+            .await?;
         if places.has_messages() {
             self.0.settings.bell.ring();
         }
@@ -123,7 +124,7 @@ impl<C: Backend> Steps<C> {
         let steps = async |connection: &mut C| lease::steps(connection, &held).await;
         let found = insist(&self.0.settings, &self.0.endpoint, lease, steps);
         let text = found.await.ok().flatten().unwrap_or_default();
-        match lines(&text).any(|done| done.step == name) {
+        match names(&text).any(|done| done == name) {
             true => Ok(()),
             false => Err(self.blame(Fault::Unavailable, StepError::Unavailable)),
         }

@@ -198,6 +198,12 @@ pub(crate) async fn settle<C: Leases>(
     changed(C::execute(connection, settle).await)
 }
 
+/// Nobody can run an unresolved operation again from its request: it is for a reconciler.
+pub(crate) async fn drop_request<C: Leases>(connection: &mut C, seen: Seen) -> QueryResult<bool> {
+    let drop = statement!["UPDATE idempotency_keys SET request = NULL", as_seen(seen)];
+    changed(C::execute(connection, drop).await)
+}
+
 /// Somebody knows that an unresolved operation may be run again, behind its finished steps, once. Its
 /// late owner is none any more. The row stays, for the same request only: a call of the late owner may
 /// still be on its way, with keys that are derived from this one.

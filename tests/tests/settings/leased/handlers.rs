@@ -61,6 +61,15 @@ async fn accept(status: web::Path<String>, told: web::Data<Told>, body: String) 
         .body(body)
 }
 
+/// Answers with its body, and keeps some of it to itself.
+#[post("/card-leased")]
+#[idempotent(mode = "lease", redact = ["/pin"])]
+async fn card(body: String) -> HttpResponse {
+    HttpResponse::Created()
+        .content_type("application/json")
+        .body(body)
+}
+
 /// Runs for longer than its lease.
 #[post("/long")]
 #[idempotent(mode = "lease", lease = "1s")]
@@ -157,6 +166,7 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
         .service(success)
         .service(accept)
         .service(kept)
+        .service(card)
         .service(long)
         .service(slow)
         .service(wait)

@@ -44,6 +44,8 @@ pub(crate) trait Kind: idem_runtime::Backend + diesel_async::AsyncConnection {
     const KEY: &'static str;
     /// Takes the last byte of a body away.
     const CUT: &'static str;
+    /// The same of a kept request.
+    const CUT_REQUEST: &'static str;
     /// Around a column of bytes: its text.
     const TEXT: (&'static str, &'static str);
 
@@ -86,7 +88,9 @@ macro_rules! kind {
             const TEXT: (&'static str, &'static str) = $text;
             const HEX: (&'static str, &'static str) = $hex;
             const KEY: &'static str = $key;
-            const CUT: &'static str = $cut;
+            const CUT: &'static str = concat!("body = ", $cut, "(body, 1, length(body) - 1)");
+            const CUT_REQUEST: &'static str =
+                concat!("request = ", $cut, "(request, 1, length(request) - 1)");
 
             async fn bb8(database: &Database, size: u32) -> Shared<Self> {
                 let pool = bb8::Pool::builder().max_size(size);
@@ -110,10 +114,10 @@ macro_rules! kind {
     };
 }
 
-kind! { Postgres postgres Postgres, "INSERT INTO taken VALUES (1)", "SELECT pg_sleep(3600)", ("convert_from(", ", 'UTF8')"), ("encode(", ", 'hex')"), "key", "body = substr(body, 1, length(body) - 1)" }
-kind! { Mysql mysql Mysql, "ROLLBACK; INSERT INTO taken VALUES (1)", "SELECT sleep(3600)", ("CONVERT(", " USING utf8mb4)"), ("hex(", ")"), "`key`", "body = left(body, length(body) - 1)" }
+kind! { Postgres postgres Postgres, "INSERT INTO taken VALUES (1)", "SELECT pg_sleep(3600)", ("convert_from(", ", 'UTF8')"), ("encode(", ", 'hex')"), "key", "substr" }
+kind! { Mysql mysql Mysql, "ROLLBACK; INSERT INTO taken VALUES (1)", "SELECT sleep(3600)", ("CONVERT(", " USING utf8mb4)"), ("hex(", ")"), "`key`", "substr" }
 kind! { Sqlite sqlite Sqlite, "INSERT OR ROLLBACK INTO taken VALUES (1)",
-"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000000) SELECT count(*) FROM n", ("CAST(", " AS text)"), ("hex(", ")"), "key", "body = substr(body, 1, length(body) - 1)" }
+"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000000) SELECT count(*) FROM n", ("CAST(", " AS text)"), ("hex(", ")"), "key", "substr" }
 
 /// Stamps each `async fn<K: Kind>()` as a test on every backend.
 macro_rules! each {

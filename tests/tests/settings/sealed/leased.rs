@@ -5,7 +5,8 @@ use std::time::Duration;
 use actix_web::http::StatusCode;
 use actix_web::web;
 use idem_runtime::{
-    Builder, EncryptionKeys, RecordedResponse, UnresolvedOperation, Verdict, settle,
+    Builder, EncryptionKeys, RecordedResponse, Seal, SealError, Sealed, UnresolvedOperation,
+    Verdict, settle,
 };
 use idem_tests::{Database, until};
 
@@ -19,6 +20,11 @@ const DONE: &str = "the step was done";
 
 each! {
     a_run_that_takes_over_opens_the_results_of_the_one_before,
+    a_run_that_takes_over_has_another_secret,
+    what_is_damaged_is_never_done_again,
+    a_step_that_could_not_be_remembered_is_not_begun,
+    a_seal_takes_no_room_from_results,
+    a_value_is_left_out_in_lease_mode_too,
     a_worker_opens_the_request_that_was_kept,
     a_reconciler_reads_what_is_sealed_and_its_answer_is_sealed,
     who_has_no_key_sees_names_only,
@@ -54,6 +60,146 @@ async fn a_run_that_takes_over_opens_the_results_of_the_one_before<K: Kind>() {
     let answers = send(sealing::<K>(&database).await, &told, request()).await;
     assert_eq!(statuses(&answers), [201]);
     assert_eq!((told.times("secret of k"), told.times(DONE)), (2, 1));
+    database.discard().await;
+}
+
+/// The row's fingerprint was made under the secret of its first owner, and what is sealed is bound to that.
+async fn a_run_that_takes_over_has_another_secret<K: Kind>() {
+    let database = K::database().await;
+    let told = web::Data::<Told>::default();
+    let request = || vec![attempt("/run/secret", "k")];
+    let first = sealing::<K>(&database).await;
+    let answers = send(first.fingerprint_secret(1, "one"), &told, request()).await;
+    assert_eq!(statuses(&answers), [502]);
+    let second = async || {
+        let builder = sealing::<K>(&database).await;
+        builder
+            .fingerprint_secret(2, "two")
+            .retired_fingerprint_secret(1, "one")
+    };
+    let answers = send(second().await, &told, request()).await;
+    assert_eq!(statuses(&answers), [201]);
+    assert_eq!((told.times("secret of k"), told.times(DONE)), (2, 1));
+    let answers = send(second().await, &told, request()).await;
+    assert!(answers[0].replayed());
+    database.discard().await;
+}
+
+/// Nobody knows which step is done: the handler is not run again, and a reconciler is asked.
+async fn what_is_damaged_is_never_done_again<K: Kind>() {
+    for (path, change) in [
+        (
+            "/run/secret",
+            "steps = replace(steps, '\"key\":1', '\"key\":\"1\"')",
+        ),
+        (
+            "/run/secret",
+            "steps = replace(steps, '\"key\":1', '\"kez\":1')",
+        ),
+        ("/run-kept/secret", "steps = '{}'"),
+        ("/run-kept/secret", K::CUT_REQUEST),
+    ] {
+        let database = K::database().await;
+        let told = web::Data::<Told>::default();
+        let request = || vec![attempt(path, "k").set_payload("sent")];
+        let answers = send(sealing::<K>(&database).await, &told, request()).await;
+        assert_eq!(statuses(&answers), [502]);
+        let change = format!("UPDATE idempotency_keys SET {change}");
+        database.execute(&change).await;
+        match path {
+            "/run/secret" => {
+                let answers = send(sealing::<K>(&database).await, &told, request()).await;
+                assert_eq!(
+                    answers[0].code(),
+                    "idempotency-record-unreadable",
+                    "{change}"
+                );
+                assert_eq!(answers[0].status.as_u16(), 500);
+            }
+            // A worker leaves it.
+            _ => {
+                let is_kept = "CASE WHEN request IS NULL THEN 'no' ELSE 'yes' END";
+                let over = async || column(&database, is_kept).await.as_deref() == Some("no");
+                drive(sealing::<K>(&database).await, &told, over).await;
+            }
+        }
+        assert_eq!(
+            (told.times("secret of k"), told.times(DONE)),
+            (1, 1),
+            "{change}"
+        );
+        struct Asked(web::Data<Told>);
+        impl idem_runtime::Reconciler for Asked {
+            async fn reconcile(&self, operation: &UnresolvedOperation) -> Verdict {
+                let card = operation.step::<String>("card");
+                self.0
+                    .say(format!("asked {:?}", card.map(|card| card.is_ok())));
+                Verdict::Completed(RecordedResponse::new(StatusCode::CREATED))
+            }
+        }
+        let builder = sealing::<K>(&database).await;
+        let builder = builder.worker_interval(Duration::from_millis(10));
+        let worker = builder
+            .build()
+            .unwrap()
+            .spawn_reconciler(Asked(told.clone()));
+        until("nothing is pending", async || {
+            (database.pending().await == 0).then_some(())
+        })
+        .await;
+        worker.stop().await;
+        let is_step = change.contains("steps");
+        assert_eq!(
+            told.times("asked Some(false)"),
+            u32::from(is_step),
+            "{:?}",
+            told.words()
+        );
+        database.discard().await;
+    }
+}
+
+/// The last key has been taken away: the step is not begun, so that nothing is lost of what it would have done.
+async fn a_step_that_could_not_be_remembered_is_not_begun<K: Kind>() {
+    struct Broken;
+    impl Seal for Broken {
+        fn seal(&self, _: &[u8], _: &[u8]) -> Result<Sealed, SealError> {
+            Err(SealError::Failed("the keys are away".into()))
+        }
+        fn open(&self, key_id: u32, _: &[u8], _: &[u8]) -> Result<Vec<u8>, SealError> {
+            Err(SealError::UnknownKey(key_id))
+        }
+    }
+    let database = K::database().await;
+    let told = web::Data::<Told>::default();
+    let request = || vec![attempt("/run/secret", "k")];
+    let broken = K::builder(&database).await.seal(Broken);
+    let answers = send(broken, &told, request()).await;
+    assert_eq!(statuses(&answers), [500]);
+    assert_eq!((told.times("secret of k"), told.times(DONE)), (1, 0));
+    database.discard().await;
+}
+
+/// They may be as long as the endpoint says, whatever a seal makes of them.
+async fn a_seal_takes_no_room_from_results<K: Kind>() {
+    let database = K::database().await;
+    let told = web::Data::<Told>::default();
+    let request = |size: &str| attempt("/much", size).set_payload(size.to_owned());
+    let requests = vec![request("1000"), request("1020")];
+    let answers = send(sealing::<K>(&database).await, &told, requests).await;
+    assert_eq!(statuses(&answers), [201, 500], "{:?}", told.words());
+    database.discard().await;
+}
+
+async fn a_value_is_left_out_in_lease_mode_too<K: Kind>() {
+    let database = K::database().await;
+    let told = web::Data::<Told>::default();
+    let request = || attempt("/card-leased", "k").set_payload("{\"pin\": 4111}");
+    let requests = vec![request(), request()];
+    let answers = send(K::builder(&database).await, &told, requests).await;
+    assert_eq!(answers[0].body, "{\"pin\": 4111}");
+    assert_eq!(answers[1].body, "{\"pin\": \"[redacted]\"}");
+    assert!(!everything::<K>(&database).await.contains("4111"));
     database.discard().await;
 }
 
@@ -134,7 +280,8 @@ async fn a_reconciler_reads_what_is_sealed_and_its_answer_is_sealed<K: Kind>() {
 async fn who_has_no_key_sees_names_only<K: Kind>() {
     let database = K::database().await;
     let told = web::Data::<Told>::default();
-    strand::<K>(&database, &told).await;
+    let request = vec![attempt("/run-kept/secret", "k").set_payload("sent")];
+    send(sealing::<K>(&database).await, &told, request).await;
     let mut connection = connect::<K>(&database).await;
     let seen = unresolved(&database, &mut connection).await;
     assert_eq!(seen.steps().collect::<Vec<_>>(), ["card"]);
