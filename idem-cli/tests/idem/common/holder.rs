@@ -10,7 +10,7 @@ use idem_tests::Backend;
 use super::place::Place;
 
 pub(crate) enum Holder {
-    Postgres(AsyncPgConnection),
+    Postgres(Box<AsyncPgConnection>),
     Mysql(AsyncMysqlConnection),
     Sqlite(SyncConnectionWrapper<SqliteConnection>),
 }
@@ -20,7 +20,9 @@ impl Holder {
     pub(crate) async fn of(place: &Place, sql: &str) -> Self {
         let url = place.database.url();
         let mut holder = match place.database.backend() {
-            Backend::Postgres => Self::Postgres(AsyncPgConnection::establish(url).await.unwrap()),
+            Backend::Postgres => {
+                Self::Postgres(Box::new(AsyncPgConnection::establish(url).await.unwrap()))
+            }
             Backend::Mysql => Self::Mysql(AsyncMysqlConnection::establish(url).await.unwrap()),
             Backend::Sqlite => {
                 let file = url.strip_prefix("sqlite://").unwrap();
