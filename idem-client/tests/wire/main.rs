@@ -5,6 +5,7 @@
 mod answers;
 mod drops;
 mod logging;
+mod process;
 mod resuming;
 mod sending;
 mod server;
