@@ -5,6 +5,7 @@
 mod answers;
 mod drops;
 mod logging;
+mod process;
 mod resuming;
 mod sending;
 mod server;
@@ -16,16 +17,19 @@ use idem_client::{Builder, ExponentialBuilder, IdempotentClient};
 /// Longer than any of these tests takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Pauses that nobody notices.
 fn builder() -> Builder {
-    let backoff = ExponentialBuilder::new()
-        .with_min_delay(Duration::from_millis(2))
-        .with_max_delay(Duration::from_millis(20))
-        .without_max_times();
     IdempotentClient::builder()
         .attempt_timeout(PATIENCE)
         .budget(PATIENCE)
-        .backoff(backoff)
+        .backoff(backoff())
+}
+
+/// Pauses that nobody notices.
+fn backoff() -> ExponentialBuilder {
+    ExponentialBuilder::new()
+        .with_min_delay(Duration::from_millis(2))
+        .with_max_delay(Duration::from_millis(20))
+        .without_max_times()
 }
 
 fn client() -> IdempotentClient {

@@ -16,27 +16,28 @@ use serde_json::{Value, json};
 /// Longer than anything takes that has to be waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Pauses that a restart fits into.
 fn builder() -> Builder {
-    let backoff = ExponentialBuilder::new()
-        .with_min_delay(Duration::from_millis(5))
-        .with_max_delay(Duration::from_millis(200))
-        .without_max_times();
     IdempotentClient::builder()
         .budget(PATIENCE)
-        .backoff(backoff)
+        .backoff(backoff())
+}
+
+/// Pauses that a restart fits into.
+fn backoff() -> ExponentialBuilder {
+    ExponentialBuilder::new()
+        .with_min_delay(Duration::from_millis(5))
+        .with_max_delay(Duration::from_millis(200))
+        .without_max_times()
 }
 
 fn client() -> IdempotentClient {
     builder().build().unwrap()
 }
 
-/// One that gives up while the server still waits.
-fn hasty() -> IdempotentClient {
-    builder()
-        .budget(Duration::from_millis(900))
-        .build()
-        .unwrap()
+/// One that gives up then, whatever it was told.
+fn giving_up_after(attempts: usize) -> IdempotentClient {
+    let backoff = backoff().with_max_times(attempts - 1);
+    builder().backoff(backoff).build().unwrap()
 }
 
 /// A script, asked for by the account `acme`.
