@@ -15,5 +15,6 @@ chapters! {
     Outbox "outbox.md";
     Operations "operations.md";
     Clients "clients.md";
+    Checking "checking.md";
     Migration "migration.md";
 }
