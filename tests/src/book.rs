@@ -16,5 +16,6 @@ chapters! {
     Testing "testing.md";
     Operations "operations.md";
     Clients "clients.md";
+    Checking "checking.md";
     Migration "migration.md";
 }

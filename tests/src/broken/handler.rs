@@ -7,7 +7,7 @@ use actix_web::error::ErrorInternalServerError;
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use serde_json::json;
 
-use super::journal::{Entry, Journal};
+use super::journal::{Answer, Entry, Journal};
 use super::reply::{self, Reply};
 use super::request::{Operation, Order};
 use super::{Defect, Shop};
@@ -103,15 +103,22 @@ async fn work(
         return Ok(answer);
     }
     let reply = on_journal(&shop.journal, move |journal| {
-        let stored = |reply: Reply| match shop.defect {
-            Defect::Reserialized => reply.reserialized(),
-            _ => reply,
+        let answer = |id| {
+            let now = match shop.defect {
+                Defect::Alike => reply::nothing(),
+                _ => reply::created(id, &order),
+            };
+            let later = match shop.defect {
+                Defect::Reserialized => now.clone().reserialized(),
+                _ => now.clone(),
+            };
+            Answer { now, later }
         };
         let holder = match shop.defect {
             Defect::StaleTakeOver => None,
             _ => owner.as_deref(),
         };
-        journal.take_order(&operation, &order, holder, stored)
+        journal.take_order(&operation, &order, holder, answer)
     });
     Ok(reply.await?.response())
 }

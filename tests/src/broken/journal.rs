@@ -9,7 +9,7 @@ use diesel::r2d2::{ConnectionManager, CustomizeConnection, Error as PoolError, P
 use diesel::sql_types::{BigInt, Binary, Bool, Double, Text};
 use uuid::Uuid;
 
-use super::reply::{self, Reply};
+use super::reply::Reply;
 use super::request::{Operation, Order};
 
 const TABLES: &str = "
@@ -51,6 +51,12 @@ pub(super) struct Entry {
     pub(super) owner: String,
     /// None while somebody works.
     pub(super) reply: Option<Reply>,
+}
+
+/// An answer, and how it is recorded.
+pub(super) struct Answer {
+    pub(super) now: Reply,
+    pub(super) later: Reply,
 }
 
 #[derive(Debug)]
@@ -149,7 +155,7 @@ impl Journal {
         operation: &Operation,
         order: &Order,
         owner: Option<&str>,
-        stored: impl FnOnce(Reply) -> Reply,
+        answer: impl FnOnce(i64) -> Answer,
     ) -> Work<Reply> {
         self.pool.get()?.immediate_transaction(|connection| {
             let new = (
@@ -160,9 +166,9 @@ impl Journal {
                 .values(new)
                 .execute(connection)?;
             let id = diesel::select(sql::<BigInt>("last_insert_rowid()")).get_result(connection)?;
-            let reply = reply::created(id, order);
-            record(connection, operation, &stored(reply.clone()), owner)?;
-            Ok(reply)
+            let Answer { now, later } = answer(id);
+            record(connection, operation, &later, owner)?;
+            Ok(now)
         })
     }
 

@@ -53,6 +53,8 @@ pub enum Defect {
     BodyIsKey,
     /// None but a deviation that an API may document: another body is answered 409.
     MismatchAsConflict,
+    /// None either: all answers are alike, and say nothing.
+    Alike,
 }
 
 impl Defect {

@@ -64,6 +64,15 @@ pub(super) fn created(id: i64, order: &Order) -> Reply {
     }
 }
 
+/// The order is taken, and there is nothing to say of it.
+pub(super) fn nothing() -> Reply {
+    Reply {
+        status: 204,
+        headers: Vec::new(),
+        body: Vec::new(),
+    }
+}
+
 /// The order could not be taken just now.
 pub(super) fn failed() -> Reply {
     problem(503, "out-of-tea", true)

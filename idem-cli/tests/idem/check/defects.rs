@@ -3,12 +3,12 @@
 use futures_util::future::join_all;
 use idem_tests::broken::Defect;
 
-use super::{Server, outcomes};
+use super::{Server, outcomes, row};
 
 /// What is violated by a shop with this defect, in the order of the checks.
 fn expected(defect: Defect) -> &'static [&'static str] {
     match defect {
-        Defect::None => &[],
+        Defect::None | Defect::Alike => &[],
         Defect::CheckThenAct => &[
             "concurrent-duplicates",
             "dropped-client",
@@ -92,6 +92,26 @@ async fn the_draft_asks_for_less() {
         let found = outcomes.remove("violated").unwrap_or_default();
         assert_eq!(found, violated, "{defect:?}: {}", said.out);
         assert_eq!(outcomes["passed"].len(), 9 - violated.len(), "{defect:?}");
+    }
+}
+
+/// Then a marker tells which one is a replay, or else the effects do.
+#[actix_web::test]
+async fn answers_that_are_alike_tell_nothing_apart() {
+    let server = Server::with(Defect::Alike);
+    let other = ["--json", "--other-header", super::BOB];
+    for (profile, outcome) in [("strict", "answers-only"), ("draft", "skipped")] {
+        let options = [&other[..], &["--profile", profile]].concat();
+        let said = server.check(&options).await.done();
+        for id in ["new-key", "foreign-tenant"] {
+            assert_eq!(row(&said, id)["outcome"], outcome, "{profile} {id}");
+        }
+    }
+    let url = server.orders();
+    let options = [&other[..], &["--profile", "draft", "--count", &url]].concat();
+    let said = server.check(&options).await.done();
+    for id in ["new-key", "foreign-tenant"] {
+        assert_eq!(row(&said, id)["outcome"], "passed", "{id}");
     }
 }
 

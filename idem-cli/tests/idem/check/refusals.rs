@@ -100,10 +100,29 @@ async fn what_is_not_slow_says_nothing_of_what_comes_meanwhile() {
     let said = server.check(&quick).await.done();
     for id in ["in-flight", "mismatch-in-flight", "slow-retried"] {
         let row = row(&said, id);
-        assert_eq!(row["outcome"], "skipped", "{row}");
+        // On a busy machine it may have been slow enough.
+        let is_skipped = row["outcome"] == "skipped";
+        assert!(is_skipped || row["outcome"] == "answers-only", "{row}");
         let detail = row["detail"].as_str().unwrap();
-        assert!(detail.contains("answered 201 within 300ms"), "{detail}");
+        assert_eq!(
+            is_skipped,
+            detail.contains("answered 201 within 300ms"),
+            "{row}"
+        );
     }
+}
+
+#[actix_web::test]
+async fn a_client_who_is_not_welcome_checks_nothing() {
+    let server = Server::with(Defect::None);
+    let stranger = ["--json", "--other-header", "Authorization: Basic hunter2"];
+    let said = server.check(&stranger).await;
+    assert_eq!(said.code, 2, "{}", said.out);
+    let row = row(&said, "foreign-tenant");
+    assert_eq!(row["outcome"], "unchecked", "{row}");
+    let detail = row["detail"].as_str().unwrap();
+    assert!(detail.contains("401 with any key"), "{detail}");
+    assert_eq!(said.json()["conformant"], false);
 }
 
 #[actix_web::test]
