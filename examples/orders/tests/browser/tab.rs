@@ -172,6 +172,13 @@ impl Tab {
         field.send_keys(value).await.unwrap();
     }
 
+    /// Has the order made and nothing said, once. The page waits for as long as it stays: no clock takes part in it.
+    pub(crate) async fn hears_nothing(&self) {
+        self.run("AbortSignal.timeout = () => new AbortController().signal")
+            .await;
+        self.suffer("silent", 1).await;
+    }
+
     /// Has this go wrong, at so many attempts.
     pub(crate) async fn suffer(&self, fault: &str, times: u32) {
         let option = format!("#fault option[value='{fault}']");

@@ -35,7 +35,7 @@ fn a_second_tab_joins_the_order_of_the_first() {
         let second = tab.another().await;
         tab.load().await;
         tab.to_front(&first).await;
-        tab.suffer("silent", 1).await;
+        tab.hears_nothing().await;
         tab.press("order").await;
         shop.has_ordered();
 
@@ -62,7 +62,7 @@ fn a_second_tab_joins_the_order_of_the_first() {
 #[test]
 fn a_duplicated_tab_orders_once() {
     visit(async |shop, tab| {
-        tab.suffer("silent", 1).await;
+        tab.hears_nothing().await;
         tab.press("order").await;
         shop.has_ordered();
         tab.run("window.open(location.href)").await;
@@ -78,7 +78,7 @@ fn a_duplicated_tab_orders_once() {
 #[test]
 fn what_a_closed_tab_has_begun_is_finished_by_the_next() {
     visit(async |shop, tab| {
-        tab.suffer("silent", 1).await;
+        tab.hears_nothing().await;
         tab.press("order").await;
         shop.has_ordered();
         let first = tab.driver.window().await.unwrap();
