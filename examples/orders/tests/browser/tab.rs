@@ -142,7 +142,7 @@ impl Tab {
     /// The same, and the person can act again.
     pub(crate) async fn ends_as(&self, state: &str) {
         self.comes_to(state).await;
-        self.shows("#checkout[aria-busy='false']").await;
+        self.shows("#checkout[data-busy='false']").await;
     }
 
     pub(crate) async fn said(&self) -> String {

@@ -20,7 +20,7 @@ fn two_tabs_at_the_same_instant_order_once() {
             .await;
         for _ in 0..2 {
             tab.shows("#orders li").await;
-            tab.shows("#checkout[aria-busy='false']").await;
+            tab.shows("#checkout[data-busy='false']").await;
             tab.to_the_other().await;
         }
         assert_eq!((shop.orders().len(), shop.keys()), (1, 1));
