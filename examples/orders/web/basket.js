@@ -32,13 +32,14 @@ export async function look() {
  * `isOurs`). `null` if that basket is gone, because it has been ordered.
  */
 export async function claim(number, make) {
+  let operation = null;
   let isOurs = false;
   const { basket } = await change((basket) => {
-    if (basket.number !== number || basket.operation !== null) return;
-    basket.operation = make();
-    isOurs = true;
+    if (basket.number !== number) return;
+    isOurs = basket.operation === null;
+    operation = basket.operation ??= make();
   });
-  return { operation: basket.number === number ? basket.operation : null, isOurs, basket };
+  return { operation, isOurs, basket };
 }
 
 /** The operation is over. If it ended in an order, a new basket is begun; the operation's state says in place of which. */

@@ -221,7 +221,7 @@ function say(state, headline, detail = "") {
 /** What can be done now, and what it costs. */
 function render() {
   const order = element("order");
-  form.ariaBusy = String(isBusy);
+  form.dataset.busy = String(isBusy);
   // Only until it is known which basket is shown. Later it would take the focus away from whoever has just pressed it.
   order.disabled = shown === 0;
   order.ariaDisabled = String(isBusy || isEmpty());

@@ -122,13 +122,17 @@ async function insist(name, operation, { headers = () => ({}), tell = () => {}, 
 /** One attempt: its answer, or `null` if none came, or not all of it. */
 async function ask({ key, request }, headers, patience) {
   const { method, url, body } = request;
+  // Without a network nothing more will come, and the person is told so at once.
+  const gone = new AbortController();
+  const abort = () => gone.abort();
+  addEventListener("offline", abort);
   try {
     const response = await fetch(url, {
       method,
       body,
       headers: { ...request.headers, ...(await headers()), "Idempotency-Key": `"${key}"` },
       cache: "no-store",
-      signal: AbortSignal.timeout(patience),
+      signal: AbortSignal.any([AbortSignal.timeout(patience), gone.signal]),
     });
     const text = await response.text();
     const isProblem = response.headers.get("Content-Type")?.startsWith("application/problem+json");
@@ -141,6 +145,8 @@ async function ask({ key, request }, headers, patience) {
     };
   } catch {
     return null;
+  } finally {
+    removeEventListener("offline", abort);
   }
 }
 

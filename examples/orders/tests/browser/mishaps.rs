@@ -53,7 +53,7 @@ fn a_lost_request_is_sent_again() {
 #[test]
 fn a_reload_before_the_answer_orders_once() {
     visit(async |shop, tab| {
-        tab.suffer("silent", 1).await;
+        tab.hears_nothing().await;
         tab.press("order").await;
         shop.has_ordered();
         assert_eq!(tab.seen().await, ["sending"]);
@@ -142,7 +142,7 @@ fn offline_and_online_again_orders_once() {
 #[test]
 fn the_network_that_goes_in_mid_request_orders_once() {
     visit(async |shop, tab| {
-        tab.suffer("silent", 1).await;
+        tab.hears_nothing().await;
         tab.press("order").await;
         shop.has_ordered();
         tab.offline(true).await;
@@ -156,7 +156,8 @@ fn the_network_that_goes_in_mid_request_orders_once() {
 #[test]
 fn a_shop_that_dies_before_it_answers_orders_once() {
     visit(async |shop, tab| {
-        tab.suffer("silent", 1).await;
+        tab.hears_nothing().await;
+        tab.fill("budget", "600").await;
         tab.press("order").await;
         shop.has_ordered();
         shop.restart();

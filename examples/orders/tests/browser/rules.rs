@@ -208,14 +208,14 @@ fn retry_after_is_the_least_pause() {
 #[test]
 fn an_attempt_without_an_answer_is_given_up() {
     visit(async |shop, tab| {
-        let ask = "async (silent) => {
+        let ask = "async () => {
             const { keep, prepare, send } = await import('/checkout/idempotent-fetch.js');
             const body = JSON.stringify({ items: [{ sku: 'tea', quantity: 1 }] });
             const headers = { 'Content-Type': 'application/json', Authorization: 'Bearer alice:demo' };
             const operation = prepare({ method: 'POST', url: '/orders', headers, body });
             keep('test', operation);
             const faults = [{ 'X-Demo-Fault': 'silent' }, {}];
-            const { kind } = await send('test', operation, { limits: { attempt: 300 }, headers: () => faults.shift() ?? {} });
+            const { kind } = await send('test', operation, { limits: { attempt: 2000 }, headers: () => faults.shift() ?? {} });
             return { kind, attempts: operation.attempts };
         }";
         let outcome = tab.call(ask, Vec::new()).await;

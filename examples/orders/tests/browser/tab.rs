@@ -142,7 +142,7 @@ impl Tab {
     /// The same, and the person can act again.
     pub(crate) async fn ends_as(&self, state: &str) {
         self.comes_to(state).await;
-        self.shows("#checkout[aria-busy='false']").await;
+        self.shows("#checkout[data-busy='false']").await;
     }
 
     pub(crate) async fn said(&self) -> String {
@@ -170,6 +170,13 @@ impl Tab {
         let field = self.element(id).await;
         field.clear().await.unwrap();
         field.send_keys(value).await.unwrap();
+    }
+
+    /// Has the order made and nothing said, once. The page waits for as long as it stays: no clock takes part in it.
+    pub(crate) async fn hears_nothing(&self) {
+        self.run("AbortSignal.timeout = () => new AbortController().signal")
+            .await;
+        self.suffer("silent", 1).await;
     }
 
     /// Has this go wrong, at so many attempts.

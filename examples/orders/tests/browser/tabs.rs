@@ -20,7 +20,7 @@ fn two_tabs_at_the_same_instant_order_once() {
             .await;
         for _ in 0..2 {
             tab.shows("#orders li").await;
-            tab.shows("#checkout[aria-busy='false']").await;
+            tab.shows("#checkout[data-busy='false']").await;
             tab.to_the_other().await;
         }
         assert_eq!((shop.orders().len(), shop.keys()), (1, 1));
@@ -35,7 +35,7 @@ fn a_second_tab_joins_the_order_of_the_first() {
         let second = tab.another().await;
         tab.load().await;
         tab.to_front(&first).await;
-        tab.suffer("silent", 1).await;
+        tab.hears_nothing().await;
         tab.press("order").await;
         shop.has_ordered();
 
@@ -62,7 +62,7 @@ fn a_second_tab_joins_the_order_of_the_first() {
 #[test]
 fn a_duplicated_tab_orders_once() {
     visit(async |shop, tab| {
-        tab.suffer("silent", 1).await;
+        tab.hears_nothing().await;
         tab.press("order").await;
         shop.has_ordered();
         tab.run("window.open(location.href)").await;
@@ -78,7 +78,7 @@ fn a_duplicated_tab_orders_once() {
 #[test]
 fn what_a_closed_tab_has_begun_is_finished_by_the_next() {
     visit(async |shop, tab| {
-        tab.suffer("silent", 1).await;
+        tab.hears_nothing().await;
         tab.press("order").await;
         shop.has_ordered();
         let first = tab.driver.window().await.unwrap();
