@@ -35,6 +35,9 @@ struct Shown<'a> {
     lease_ended_ms_ago: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response: Option<Response>,
+    /// Why it is not shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unreadable: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -65,6 +68,7 @@ impl<'a> Shown<'a> {
             retain_ms: operation.retain.map(milliseconds),
             lease_ended_ms_ago: operation.lease_ended_for.map(milliseconds),
             response: None,
+            unreadable: None,
         }
     }
 }
@@ -156,12 +160,17 @@ pub(crate) async fn show<C: Backend>(conn: &mut C, asked: &ShowKey) -> Result<()
     let Some(operation) = inspect::operation(conn, scope, key).await? else {
         return Err(none());
     };
-    let response = match asked.body {
-        true => inspect::response(conn, scope, key).await?,
-        false => None,
-    };
     let mut shown = Shown::new(&operation);
-    shown.response = response.as_ref().map(Response::new);
+    if asked.body {
+        match inspect::response(conn, scope, key).await {
+            Ok(response) => shown.response = response.as_ref().map(Response::new),
+            // Sealed, as a rule: this tool has no keys.
+            Err(diesel::result::Error::DeserializationError(why)) => {
+                shown.unreadable = Some(why.to_string());
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
     print(asked.target.json, &shown, || {
         let steps = Some(&operation.steps).filter(|steps| !steps.is_empty());
         let retain = operation
@@ -197,7 +206,10 @@ pub(crate) async fn show<C: Backend>(conn: &mut C, asked: &ShowKey) -> Result<()
         }
         text
     });
-    Ok(())
+    match shown.unreadable {
+        None => Ok(()),
+        Some(why) => Err(Error::Refused(format!("its response is not shown: {why}"))),
+    }
 }
 
 pub(crate) fn none() -> Error {

@@ -9,6 +9,7 @@ on_each! {
     what_is_recorded_is_listed_and_shown,
     pages_follow_one_another,
     a_body_is_shown_where_it_is_asked_for,
+    what_is_sealed_is_said_to_be,
     what_is_released_is_run_again,
     what_is_settled_is_the_answer,
     only_what_is_unresolved_gets_a_verdict,
@@ -148,6 +149,31 @@ async fn a_body_is_shown_where_it_is_asked_for(place: &Place) {
         headers.contains(&serde_json::json!(["x-order", "7"])),
         "{shown}"
     );
+}
+
+/// The operation is shown all the same.
+async fn what_is_sealed_is_said_to_be(place: &Place) {
+    app::order(place, "k1").await;
+    let seal = "UPDATE idempotency_keys SET headers = '@sealed 1 7\n'";
+    place.database.execute(seal).await;
+    assert!(
+        place
+            .idem(&["keys", "show", SCOPE, "k1"])
+            .done()
+            .out
+            .contains("201")
+    );
+    let show = ["keys", "show", SCOPE, "k1", "--body"];
+    let said = place.idem(&show);
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert!(said.out.contains("POST /orders"), "{}", said.out);
+    assert!(said.err.contains("sealed under key 7"), "{}", said.err);
+    let said = place.idem(&[&show[..], &["--json"]].concat());
+    assert_eq!(said.code, 1, "{}", said.err);
+    let shown = said.json();
+    assert!(shown.get("response").is_none());
+    let why = shown["unreadable"].as_str().unwrap();
+    assert!(why.contains("sealed under key 7"), "{why}");
 }
 
 async fn what_is_released_is_run_again(place: &Place) {
