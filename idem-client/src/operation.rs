@@ -38,10 +38,10 @@ const SECRETS: [HeaderName; 3] = [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE];
 ///
 /// # Age
 ///
-/// It knows when it was made (or when its [key](crate::Request::created) was), by this machine's clock, and how long the server retains, if [that was
-/// said](crate::Builder::retention). Nearly as old as that (less a tenth, or five minutes where this is less) it is not sent any
-/// more: the outcome is [`Why::RetentionOver`]. It is looked at before each attempt. A clock that stands before that time, by more
-/// than the same margin, tells no age: [`Why::ClockBehind`].
+/// It knows when it was made (or when its [key](crate::Request::created) was), by this machine's clock, and how long the server
+/// retains, if [that was said](crate::Builder::retention). Nearly as old as that (less a tenth, or five minutes where this is
+/// less) it is not sent any more: the outcome is [`Why::RetentionOver`]. That is looked at before each attempt. A clock that
+/// stands before the time when it was made, by more than the same margin, tells no age: [`Why::ClockBehind`].
 #[derive(Clone, Serialize)]
 #[serde(into = "Saved")]
 pub struct PendingOperation {
