@@ -2,12 +2,13 @@
 //!
 //! Nothing here sends.
 
+use std::fmt;
 use std::time::Duration;
 
 use backon::ExponentialBuilder;
 use reqwest::ClientBuilder;
 use reqwest::header::HeaderName;
-use reqwest::redirect;
+use reqwest::{redirect, retry};
 
 use crate::attempt::Http;
 use crate::client::IdempotentClient;
@@ -25,7 +26,6 @@ const FIRST_DELAY: Duration = Duration::from_secs(1);
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
 /// The settings of an [`IdempotentClient`].
-#[derive(Debug)]
 #[must_use]
 pub struct Builder {
     http: ClientBuilder,
@@ -61,7 +61,8 @@ impl Builder {
     ///
     /// It is a builder, because that it follows no redirects is not up to the application: a redirect of 307 or 308 would carry the
     /// key and the body to wherever the answer says, and one of 301 or 302 would make a `GET` of the request, whose answer is not
-    /// the operation's.
+    /// the operation's. Nor does it retry by itself ([`ClientBuilder::retry`] is overruled): a second attempt in here that finds no
+    /// connection would hide a first one that arrived.
     pub fn http(mut self, http: ClientBuilder) -> Self {
         self.http = http;
         self
@@ -133,11 +134,23 @@ impl Builder {
             warn_of(self.limits.budget, retention);
         }
         let client = self.http.redirect(redirect::Policy::none());
+        let client = client.retry(retry::never());
         let http = Http {
             client: client.build().map_err(BuildError::Http)?,
             replayed_header: self.replayed_header,
         };
         Ok(IdempotentClient::new_with(http, self.keys, self.limits))
+    }
+}
+
+/// Not what the application has put into the HTTP client: default headers may hold a token.
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("keys", &self.keys)
+            .field("replayed_header", &self.replayed_header)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
     }
 }
 

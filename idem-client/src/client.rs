@@ -4,7 +4,9 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::SystemTime;
 
+use reqwest::header::HeaderName;
 use reqwest::{IntoUrl, Method};
 
 use crate::attempt::Http;
@@ -104,7 +106,11 @@ impl IdempotentClient {
     ///
     /// Nothing was sent: see [`NotSent`]. Everything else is an [`Outcome`].
     pub async fn run(&self, operation: &mut PendingOperation) -> Result<Outcome, NotSent> {
-        drive(&self.0.http, &self.0.limits, operation).await
+        drive(&self.0.http, &self.0.limits, operation, &SystemTime::now).await
+    }
+
+    pub(crate) fn key_header(&self) -> &HeaderName {
+        &self.0.keys.header
     }
 }
 

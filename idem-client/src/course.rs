@@ -7,6 +7,9 @@ use std::time::Duration;
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use tokio::time::Instant;
 
+/// As good as no limit, and a time that a clock can still name.
+const LONGEST_BUDGET: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
 /// One call's way through its attempts.
 pub(crate) struct Course {
     deadline: Instant,
@@ -22,7 +25,7 @@ impl Course {
         backoff: ExponentialBuilder,
     ) -> Self {
         Self {
-            deadline: now + budget,
+            deadline: now + budget.min(LONGEST_BUDGET),
             attempt_timeout,
             pauses: backoff.build(),
         }
@@ -111,6 +114,16 @@ mod tests {
         assert_eq!(course.attempt_time(now), SECOND * 10);
         assert_eq!(course.attempt_time(now + SECOND * 12), SECOND * 3);
         assert_eq!(course.attempt_time(now + SECOND * 20), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_budget_without_an_end_is_no_panic() {
+        let now = Instant::now();
+        let longest = Duration::MAX;
+        let mut course = Course::begin(now, longest, longest, ExponentialBuilder::new());
+        assert!(course.attempt_time(now) > SECOND * 1_000_000);
+        assert!(course.pause(now, None, 0.5).is_some());
+        assert_eq!(course.pause(now, Some(longest), 0.5), None);
     }
 
     #[test]

@@ -25,18 +25,18 @@ pub(crate) struct Limits {
     pub(crate) retention: Option<Duration>,
 }
 
-/// Sends the operation until its outcome is known or the limits are met.
+/// Sends the operation until its outcome is known or the limits are met. `clock` is the one by which the operation ages.
 pub(crate) async fn drive(
     transport: &impl Attempt,
     limits: &Limits,
     operation: &mut PendingOperation,
+    clock: &(impl Fn() -> SystemTime + Sync),
 ) -> Result<Outcome, NotSent> {
     operation.check()?;
-    let time_left = operation.time_left(limits.retention, SystemTime::now());
-    let budget = time_left.map_or(limits.budget, |left| left.min(limits.budget));
-    if budget.is_zero() {
-        return Ok(unknown(Why::RetentionOver, Last::Nothing, 0, operation));
-    }
+    let budget = match operation.time_left(limits.retention, clock()) {
+        Ok(left) => limits.budget.min(left),
+        Err(why) => return Ok(unknown(why, Last::Nothing, 0, operation)),
+    };
     let mut course = Course::begin(
         Instant::now(),
         budget,
@@ -45,21 +45,33 @@ pub(crate) async fn drive(
     );
     let mut earlier = operation.may_have_arrived();
     let mut attempts = 0;
+    let mut last = Last::Nothing;
     loop {
+        // Asked again before each attempt: the budget's clock stands still while the machine sleeps, and the server's does not.
+        let left = match operation.time_left(limits.retention, clock()) {
+            Ok(left) => left,
+            Err(why) => return Ok(unknown(why, last, attempts, operation)),
+        };
         attempts += 1;
         // Whoever drops this future does not know how far it came.
         operation.set_may_have_arrived(true);
-        let attempt = transport.once(operation, course.attempt_time(Instant::now()));
-        let (effect, last) = match attempt.await {
-            Ok(answer) => match verdict::of_answer(Seen::from(&answer), earlier) {
-                Verdict::Done => return Ok(Outcome::Done(Done { answer, attempts })),
-                Verdict::Refused => {
-                    operation.set_may_have_arrived(earlier);
-                    return Ok(refused(answer, attempts, operation));
+        let time = course.attempt_time(Instant::now()).min(left);
+        let attempt = transport.once(operation, time);
+        let effect;
+        (effect, last) = match attempt.await {
+            Ok(answer) => {
+                match verdict::of_answer(Seen::of(&answer, operation.method()), earlier) {
+                    Verdict::Done => return Ok(Outcome::Done(Done { answer, attempts })),
+                    Verdict::Refused => {
+                        operation.set_may_have_arrived(earlier);
+                        return Ok(refused(answer, attempts, operation));
+                    }
+                    Verdict::Stop(why) => {
+                        return Ok(unknown(why, answer.into(), attempts, operation));
+                    }
+                    Verdict::Again(effect) => (effect, Last::from(answer)),
                 }
-                Verdict::Stop(why) => return Ok(unknown(why, answer.into(), attempts, operation)),
-                Verdict::Again(effect) => (effect, Last::from(answer)),
-            },
+            }
             Err(Failed::Way(failure)) => (verdict::of_failure(&failure), failure.into()),
             Err(Failed::Request(error)) => {
                 operation.set_may_have_arrived(earlier);

@@ -39,6 +39,9 @@ pub enum NotSent {
     /// The key cannot be sent.
     #[error("the key cannot be sent")]
     Key(#[from] InvalidKey),
+    /// The operation needs a key, by its method, and has none.
+    #[error("the operation needs a key and has none")]
+    NoKey,
     /// The request has more than one key.
     #[error("the request has more than one key")]
     Keys,

@@ -5,6 +5,8 @@
 use std::fmt;
 
 use reqwest::header::HeaderValue;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use uuid::Uuid;
 
 /// The longest key, in bytes of its content: what `idem-runtime` takes, and most other servers.
@@ -14,7 +16,9 @@ const MAX_LENGTH: usize = 255;
 ///
 /// It belongs to the intent, not to the request: make it once, before the first attempt, and keep it for as long as that
 /// intent may be sent. Two intents that look the same (two coffees) have two keys.
-#[derive(Clone, PartialEq, Eq, Hash)]
+///
+/// It is saved as its text. Save [when it was made](crate::Request::created) beside it.
+#[derive(Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Key(String);
 
 /// How a key is written into its header.
@@ -110,6 +114,15 @@ fn quoted(content: &str) -> String {
     text
 }
 
+/// As [`Key::new`]; the error repeats nothing of what was read.
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let content = String::deserialize(deserializer);
+        let content = content.map_err(|_| D::Error::custom("a key is a text"))?;
+        Self::new(content).map_err(D::Error::custom)
+    }
+}
+
 /// Not the key.
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -119,6 +132,8 @@ impl fmt::Debug for Key {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn written(content: &str, form: KeyForm) -> Result<Vec<u8>, InvalidKey> {
@@ -162,6 +177,25 @@ mod tests {
         assert!(Key::new("x".repeat(255)).is_ok());
         for content in ["k\u{e9}", "a\tb", "a\nb", "a\u{7f}"] {
             assert_eq!(Key::new(content), Err(InvalidKey::NotAscii), "{content:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_saved_as_its_text_and_read_as_a_key() {
+        let key = Key::new("k\"1").unwrap();
+        let text = serde_json::to_string(&key).unwrap();
+        assert_eq!(text, r#""k\"1""#);
+        assert_eq!(serde_json::from_str::<Key>(&text).unwrap(), key);
+        let (long, accented) = ("4111".repeat(64), "4111\u{e9}");
+        for bad in [
+            json!(""),
+            json!(4111),
+            json!(["4111"]),
+            json!(long),
+            json!(accented),
+        ] {
+            let refused = serde_json::from_value::<Key>(bad).unwrap_err().to_string();
+            assert!(!refused.contains("4111"), "{refused}");
         }
     }
 

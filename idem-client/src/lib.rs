@@ -22,9 +22,11 @@
 //! * **Only what may help is sent again**: time-outs, connections that fail, answers that break off, 408, 425, 429, 5xx, and 409 where
 //!   the problem says `retryable`. Not 5xx that says it is not, nor 501 and 505. Never 400, 401, 403 or 422.
 //! * **Pauses** grow exponentially with full jitter; `Retry-After` is added; a budget bounds all of it.
+//! * **A refusal is believed** of the first attempt, or if it is marked as a replay. Behind an attempt that may be done, any other 4xx
+//!   leaves the outcome unknown ([`Why::RefusedLater`]).
 //! * **The outcome is one of three**, and [`Outcome::Unknown`] brings the operation back, to go on with the same key. An error of
 //!   a call ([`NotSent`]) says that it sent nothing.
-//! * **No redirect is followed**: see [`Builder::http`].
+//! * **No redirect is followed**, and reqwest retries nothing by itself: see [`Builder::http`].
 //! * **Neither keys nor bodies nor headers are logged** or printed by `Debug`.
 //!
 //! An answer is read whole before it is believed, so this is no client for downloads. A call does not retry what the server's own
@@ -32,25 +34,37 @@
 //!
 //! # A process that may die
 //!
-//! Save the operation before the first attempt, and run what is left after a restart. [`PendingOperation`] says what is saved and
-//! what is not.
+//! Save the operation before the first attempt, so that a crash leaves the whole file or none, and run what is left after a restart,
+//! with a token of the same account. [`PendingOperation`] says what is saved and what is not.
 //!
 //! ```no_run
 //! # use idem_client::{IdempotentClient, Outcome, PendingOperation};
 //! # use idem_client::reqwest::header::{AUTHORIZATION, HeaderValue};
+//! use std::fs::{self, File};
+//! use std::io::{self, Write};
+//!
+//! /// On the disk, all of it, before anything is sent.
+//! fn keep(operation: &PendingOperation) -> io::Result<()> {
+//!     let mut file = File::create("order.new")?;
+//!     file.write_all(&serde_json::to_vec(operation)?)?;
+//!     file.sync_all()?;
+//!     fs::rename("order.new", "order.json")?;
+//!     File::open(".")?.sync_all() // the directory, for the name (on Unix)
+//! }
+//!
 //! # async fn example(client: IdempotentClient, token: &str) -> Result<(), Box<dyn std::error::Error>> {
 //! let mut operation = client
 //!     .post("http://localhost:8080/orders")
 //!     .bearer_auth(token)
 //!     .body("tea")
 //!     .prepare()?;
-//! std::fs::write("order.json", serde_json::to_string(&operation)?)?;
+//! keep(&operation)?;
 //! if !matches!(client.run(&mut operation).await?, Outcome::Unknown(_)) {
-//!     std::fs::remove_file("order.json")?;
+//!     fs::remove_file("order.json")?;
 //! }
 //!
 //! // After a restart:
-//! let mut left: PendingOperation = serde_json::from_str(&std::fs::read_to_string("order.json")?)?;
+//! let mut left: PendingOperation = serde_json::from_slice(&fs::read("order.json")?)?;
 //! left.secret_header(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}"))?);
 //! let outcome = client.run(&mut left).await?;
 //! # let _ = outcome;

@@ -12,10 +12,11 @@ use reqwest::header::{
     AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHORIZATION,
 };
 use reqwest::{Method, Request, Url, Version};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::error::NotSent;
 use crate::key::{InvalidKey, Key, KeyForm};
+use crate::outcome::Why;
 use saved::Saved;
 
 /// They are not saved, marked or not.
@@ -25,22 +26,24 @@ const SECRETS: [HeaderName; 3] = [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE];
 ///
 /// # Saved before the first attempt
 ///
-/// It is [`Serialize`] and [`Deserialize`], so that a process that may die between two attempts can write it down first and go on
-/// after its restart, with the same key. The format is versioned and stays readable. Delete what is over.
+/// It is [`Serialize`] and [`Deserialize`](serde::Deserialize), so that a process that may die between two attempts can write it down first and go on
+/// after its restart, with the same key. The format is versioned and stays readable. Write the file so that it is there, and whole, before the first
+/// attempt: under another name, synced, then renamed. Delete what is over.
 ///
 /// What is saved holds the URL, the body and the key: guard it like them. `Authorization`, `Proxy-Authorization` and `Cookie` are
 /// **not** saved, nor is any header whose value [is marked sensitive](HeaderValue::set_sensitive), as those of
 /// `bearer_auth` are. Their names are: until each is [given back](Self::secret_header), running the operation is an error,
 /// and nothing is sent. (Or have them in the [HTTP client's](crate::Builder::http) default headers.) The version of HTTP and the
-/// time-out of a [`Request`] are not saved either.
+/// time-out of a [`Request`] are not saved either. What is damaged is an error when it is read, which repeats nothing of it.
 ///
 /// # Age
 ///
-/// It knows when it was made, by this machine's clock, and how long the server retains, if [that was
-/// said](crate::Builder::retention). Nearly as old as that (less a tenth, or five minutes where this is less) it is not sent any
-/// more: the outcome is [`Why::RetentionOver`](crate::Why::RetentionOver).
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(into = "Saved", try_from = "Saved")]
+/// It knows when it was made (or when its [key](crate::Request::created) was), by this machine's clock, and how long the server
+/// retains, if [that was said](crate::Builder::retention). Nearly as old as that (less a tenth, or five minutes where this is
+/// less) it is not sent any more: the outcome is [`Why::RetentionOver`]. That is looked at before each attempt. A clock that
+/// stands before the time when it was made, by more than the same margin, tells no age: [`Why::ClockBehind`].
+#[derive(Clone, Serialize)]
+#[serde(into = "Saved")]
 pub struct PendingOperation {
     method: Method,
     url: Url,
@@ -68,6 +71,7 @@ pub(crate) struct Keys {
 #[derive(Debug, Default)]
 pub(crate) struct Terms {
     pub(crate) key: Option<Key>,
+    pub(crate) created: Option<SystemTime>,
     pub(crate) retention: Option<Duration>,
     pub(crate) may_have_arrived: bool,
 }
@@ -93,7 +97,7 @@ impl PendingOperation {
             version: request.version(),
             timeout: request.timeout().copied(),
             key_header: has_key.then(|| keys.header.clone()),
-            created: SystemTime::now(),
+            created: terms.created.unwrap_or_else(SystemTime::now),
             retention: terms.retention,
             missing: Vec::new(),
             may_have_arrived: terms.may_have_arrived,
@@ -134,6 +138,9 @@ impl PendingOperation {
 
     /// Sets a header that is not saved: the token that the saved operation lacks, or a new one in place of one that was refused.
     /// Everything else stays as it was, because another request would be another operation.
+    ///
+    /// A token must be of the same account: to a server that keeps the keys of accounts apart, the same key under another account is
+    /// an operation that it has never seen, and does.
     pub fn secret_header(&mut self, name: HeaderName, mut value: HeaderValue) {
         // The key is what makes it this operation.
         if self.key_header.as_ref() == Some(&name) {
@@ -158,6 +165,7 @@ impl PendingOperation {
     pub(crate) fn check(&self) -> Result<(), NotSent> {
         match self.missing.first() {
             Some(name) => Err(NotSent::Header(name.clone())),
+            None if needs_key(&self.method) && self.key().is_none() => Err(NotSent::NoKey),
             None => Ok(()),
         }
     }
@@ -166,16 +174,27 @@ impl PendingOperation {
         self.may_have_arrived = may;
     }
 
-    /// For how long from now on the server still knows its key, if anybody knows: `default` is for what says nothing itself.
-    pub(crate) fn time_left(&self, default: Option<Duration>, now: SystemTime) -> Option<Duration> {
-        let retention = self.retention.or(default)?;
-        // A clock that was put back makes it no younger than new.
-        let age = now.duration_since(self.created).unwrap_or_default();
-        Some(
-            retention
-                .saturating_sub(margin(retention))
-                .saturating_sub(age),
-        )
+    /// For how long from now on the server still knows its key; without an end where nobody knows, and otherwise never nothing.
+    /// `default` is for what says nothing itself.
+    pub(crate) fn time_left(
+        &self,
+        default: Option<Duration>,
+        now: SystemTime,
+    ) -> Result<Duration, Why> {
+        let Some(retention) = self.retention.or(default) else {
+            return Ok(Duration::MAX);
+        };
+        let margin = margin(retention);
+        let age = match now.duration_since(self.created) {
+            Ok(age) => age,
+            // The margin is for clocks too.
+            Err(ahead) if ahead.duration() <= margin => Duration::ZERO,
+            Err(_) => return Err(Why::ClockBehind),
+        };
+        match retention.saturating_sub(margin).saturating_sub(age) {
+            Duration::ZERO => Err(Why::RetentionOver),
+            left => Ok(left),
+        }
     }
 
     fn is_secret(&self, name: &HeaderName, value: &HeaderValue) -> bool {
@@ -197,6 +216,11 @@ fn check(method: &Method, url: &Url) -> Result<(), NotSent> {
     }
 }
 
+/// RFC 9110, section 9.2.2: a method that is not idempotent is sent again under a key, or not at all.
+fn needs_key(method: &Method) -> bool {
+    !method.is_idempotent()
+}
+
 /// Whether the operation has a key now.
 fn name_it(
     headers: &mut HeaderMap,
@@ -210,7 +234,7 @@ fn name_it(
             headers.insert(&keys.header, key.written(keys.form)?);
             Ok(true)
         }
-        (0, None) if method.is_idempotent() => Ok(false),
+        (0, None) if !needs_key(method) => Ok(false),
         (0, None) => {
             headers.insert(&keys.header, Key::generate().written(keys.form)?);
             Ok(true)

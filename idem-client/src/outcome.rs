@@ -15,7 +15,8 @@ use crate::problem::Problem;
 pub enum Outcome {
     /// The operation is done: now, or by an earlier attempt of which this is the answer.
     Done(Done),
-    /// Nothing was done, and the server says why: 4xx, 501 or 505.
+    /// The server's answer to the operation is no, and it says why: 4xx, 501 or 505. It will not be done under this key. What a
+    /// server did in steps that it had finished before (lease mode, calls of third parties) stays.
     Refused(Box<Refused>),
     /// Nobody knows whether the operation is done. Keep it, and send it again later **with the same key**.
     Unknown(Box<Unknown>),
@@ -72,7 +73,7 @@ impl Outcome {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotDone {
-    /// Nothing was done.
+    /// The answer was no.
     #[error(transparent)]
     Refused(Box<Refused>),
     /// It may be done.
@@ -101,7 +102,7 @@ impl Done {
     }
 }
 
-/// An operation that was refused, and of which nothing is done.
+/// An operation that was refused: see [`Outcome::Refused`].
 #[derive(Debug, thiserror::Error)]
 #[error("the server has refused the operation: {}", .answer.status())]
 pub struct Refused {
@@ -118,7 +119,7 @@ impl Refused {
     }
 
     /// The operation, to be sent again with the same key where only its surroundings were wrong: after 401, with a new token
-    /// ([`PendingOperation::secret_header`]). Another body is another operation, with another key.
+    /// ([`PendingOperation::secret_header`]) of the same account. Another body is another operation, with another key.
     #[must_use]
     pub fn into_operation(self) -> PendingOperation {
         self.operation
@@ -144,7 +145,7 @@ impl Unknown {
         self.why
     }
 
-    /// How many attempts the call made; none where it was [too late](Why::RetentionOver) for any.
+    /// How many attempts the call made; none where it was [too late](Why::RetentionOver), or [too early](Why::ClockBehind), for any.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         self.attempts
@@ -168,8 +169,8 @@ impl Unknown {
         self.answer.as_ref()?.retry_after()
     }
 
-    /// Whether an attempt may have had its effect. `false` where every one of them, also of the calls before, found no connection
-    /// or was sent away (425, 429): then nothing is done, and a new key would do no harm.
+    /// Whether an attempt may have had its effect, or a part of it. `false` where every one of them, also of the calls before, found
+    /// no connection or was answered 425.
     #[must_use]
     pub fn may_be_done(&self) -> bool {
         self.operation.may_have_arrived()
@@ -195,19 +196,25 @@ pub enum Why {
     /// The budget is used up, in time or in attempts, or the server asks to wait for longer than it lasts.
     #[error("the budget is used up")]
     Budget,
-    /// The operation is older than what the server retains: an attempt could run it a second time. Nothing was sent.
+    /// The operation is older than what the server retains: another attempt could run it a second time, and was not made.
     #[error("it is older than what the server retains")]
     RetentionOver,
+    /// By this machine's clock the operation is not made yet, so that nobody can say whether the server still knows its key. The
+    /// attempt was not made. When the clock is right, it can be.
+    #[error("this machine's clock stands before the time when it was made")]
+    ClockBehind,
     /// 410 `idempotency-key-expired`: the same, said by the server.
     #[error("the server has forgotten what became of its key")]
     KeyExpired,
     /// 5xx that says it is not to be sent again, or is recorded as the operation's answer: part of it may be done.
     #[error("the server has failed, and would again")]
     ServerError,
-    /// A redirect other than 303, which is never followed and says nothing of what was done.
+    /// A redirect, which is never followed and says nothing of what was done. (303 after a form may be a success; to a login it is not.)
     #[error("the server points elsewhere")]
     Redirected,
-    /// A later attempt was refused before anybody looked for its key (401, 403, 404, ..), which says nothing of the earlier one.
+    /// A later attempt was refused, with whatever status, and without the mark of a replay. That says nothing of the earlier one:
+    /// the refusal may come from in front of the look for the key (401, 404), from the attempt that still runs (409), or from the
+    /// effect itself (412). Run it again: where the refusal is the operation's own, a server that marks its replays then says so.
     #[error("a later attempt was refused")]
     RefusedLater,
 }
@@ -217,6 +224,9 @@ impl Why {
     /// or ask a person.
     #[must_use]
     pub fn may_go_on(self) -> bool {
-        matches!(self, Self::Budget | Self::RefusedLater | Self::Redirected)
+        matches!(
+            self,
+            Self::Budget | Self::ClockBehind | Self::RefusedLater | Self::Redirected
+        )
     }
 }

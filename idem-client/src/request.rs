@@ -2,7 +2,8 @@
 //!
 //! It hands on to reqwest's own builder, and keeps what that one does not know.
 
-use std::time::Duration;
+use std::fmt;
+use std::time::{Duration, SystemTime};
 
 use reqwest::RequestBuilder;
 use reqwest::header::{HeaderName, HeaderValue};
@@ -15,7 +16,6 @@ use crate::operation::{PendingOperation, Terms};
 use crate::outcome::Outcome;
 
 /// A request that is being written.
-#[derive(Debug)]
 #[must_use = "it does nothing until it is sent or prepared"]
 pub struct Request {
     client: IdempotentClient,
@@ -34,14 +34,22 @@ impl Request {
 
     /// The key that the caller has made and kept, instead of a new one. Also for a method that needs none.
     ///
-    /// It is taken for one that was never sent. If it may have been, say so: [`may_have_arrived`](Self::may_have_arrived).
+    /// It is taken for one that was made just now and never sent. If it was made before, say [when](Self::created); if it may have been
+    /// sent, [that too](Self::may_have_arrived).
     pub fn key(mut self, key: Key) -> Self {
         self.terms.key = Some(key);
         self
     }
 
-    /// This key may have been sent before, by somebody. A refusal that says nothing of an earlier attempt (401, 404, ..) is then
-    /// an unknown outcome.
+    /// When the key was made, if not now: the operation is as old as its key. Without it, a key that was kept for a day counts as
+    /// new, and is sent when the server may have forgotten it.
+    pub fn created(mut self, time: SystemTime) -> Self {
+        self.terms.created = Some(time);
+        self
+    }
+
+    /// This key may have been sent before, by somebody. A refusal that is not marked as a replay says nothing of that attempt, and is
+    /// then an unknown outcome.
     pub fn may_have_arrived(mut self) -> Self {
         self.terms.may_have_arrived = true;
         self
@@ -54,8 +62,11 @@ impl Request {
         self
     }
 
-    /// A header.
-    pub fn header(self, name: HeaderName, value: HeaderValue) -> Self {
+    /// A header. The key's is marked sensitive.
+    pub fn header(self, name: HeaderName, mut value: HeaderValue) -> Self {
+        if name == *self.client.key_header() {
+            value.set_sensitive(true);
+        }
         self.with(|http| http.header(name, value))
     }
 
@@ -66,7 +77,7 @@ impl Request {
     }
 
     /// `Authorization: Bearer TOKEN`. It is not saved with the operation.
-    pub fn bearer_auth(self, token: impl std::fmt::Display) -> Self {
+    pub fn bearer_auth(self, token: impl fmt::Display) -> Self {
         self.with(|http| http.bearer_auth(token))
     }
 
@@ -111,5 +122,14 @@ impl Request {
         let request = request.map_err(|error| NotSent::Request(error.without_url()))?;
         let operation = self.client.prepare_under(&request, self.terms)?;
         Ok((self.client, operation))
+    }
+}
+
+/// Neither the URL, which may have secrets in its query, nor headers, nor the body.
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("terms", &self.terms)
+            .finish_non_exhaustive()
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A pure function: no I/O, no clock, no counting of attempts.
 
-use reqwest::StatusCode;
+use reqwest::{Method, StatusCode};
 
 use crate::answer::Answer;
 use crate::failure::Failure;
@@ -10,15 +10,13 @@ use crate::outcome::Why;
 use crate::problem::Problem;
 
 const KEY_EXPIRED: &str = "idempotency-key-expired";
-/// What the codes of problems about the key itself begin with.
-const ABOUT_THE_KEY: &str = "idempotency-key-";
 
 /// What to do after an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The operation is done, by this attempt or an earlier one.
     Done,
-    /// Nothing was done, and nothing will be.
+    /// The server's answer to the operation is no.
     Refused,
     /// The same request with the same key, after a pause.
     Again(Effect),
@@ -38,15 +36,18 @@ pub(crate) enum Effect {
 /// What is known of an answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen<'a> {
+    method: &'a Method,
     status: StatusCode,
     is_replayed: bool,
     problem: Option<&'a Problem>,
     may_be_of_a_duplicate: bool,
 }
 
-impl<'a> From<&'a Answer> for Seen<'a> {
-    fn from(answer: &'a Answer) -> Self {
+impl<'a> Seen<'a> {
+    /// An answer to a request of this method.
+    pub(crate) fn of(answer: &'a Answer, method: &'a Method) -> Self {
         Self {
+            method,
             status: answer.status(),
             is_replayed: answer.replayed(),
             problem: answer.problem(),
@@ -64,19 +65,23 @@ pub(crate) fn of_answer(seen: Seen<'_>, earlier: bool) -> Verdict {
     let retryable = seen.problem.and_then(Problem::retryable);
     match seen.status.as_u16() {
         202 if seen.may_be_of_a_duplicate && earlier => Verdict::Again(Effect::Possible),
-        // 303: "an indirect response to the original request" (RFC 9110, section 15.4.4).
-        200..=299 | 303 | 304 => Verdict::Done,
+        200..=299 => Verdict::Done,
+        // RFC 9110, section 15.4.5: it is for these two.
+        304 if matches!(*seen.method, Method::GET | Method::HEAD) => Verdict::Done,
+        // 303 too: it may be the answer to a form (RFC 9110, section 15.4.4), and it may lead to a login.
         ..=399 => Verdict::Stop(Why::Redirected),
         410 if code == Some(KEY_EXPIRED) => Verdict::Stop(Why::KeyExpired),
         409 if retryable == Some(true) => Verdict::Again(Effect::Possible),
-        // The server did not get the whole request, or gave the handler up.
-        408 if retryable != Some(false) => Verdict::Again(Effect::Possible),
-        425 | 429 if retryable != Some(false) => Verdict::Again(Effect::None),
+        // 408: the server did not get the whole request, or gave the handler up. 429: whoever said it, steps that the handler
+        // had finished by then stay.
+        408 | 429 if retryable != Some(false) => Verdict::Again(Effect::Possible),
+        // RFC 8470, section 5.2: said of early data, which was not processed.
+        425 if retryable != Some(false) => Verdict::Again(Effect::None),
         // It will not know the method, or the version of HTTP, at the next attempt either.
-        501 | 505 if retryable != Some(true) => refused(seen.status, code, earlier),
+        501 | 505 if retryable != Some(true) => refused(seen.method, earlier),
         500.. if retryable == Some(false) => Verdict::Stop(Why::ServerError),
         500.. => Verdict::Again(Effect::Possible),
-        _ => refused(seen.status, code, earlier),
+        _ => refused(seen.method, earlier),
     }
 }
 
@@ -97,21 +102,15 @@ fn recorded(status: StatusCode) -> Verdict {
     }
 }
 
-/// A refusal of this attempt says something of an earlier one only if it was made behind the look for the key.
-fn refused(status: StatusCode, code: Option<&str>, earlier: bool) -> Verdict {
-    let is_about_the_key = code.is_some_and(|code| code.starts_with(ABOUT_THE_KEY));
-    match earlier && (is_about_the_key || is_made_in_front(status)) {
+/// A refusal says something of its own attempt only. Behind one that may be done it can come from a login or a limit in front of
+/// the look for the key, from a server that answers 409 to what is still running and says no more (section 2.7 of the draft), or
+/// from the effect itself (412: `If-Match` no longer does). None of that is told from a refusal of the operation, whatever the status
+/// and the code; only the mark of a replay is. A safe method (RFC 9110, section 9.2.1) has no effect to be in doubt about.
+fn refused(method: &Method, earlier: bool) -> Verdict {
+    match earlier && !method.is_safe() {
         true => Verdict::Stop(Why::RefusedLater),
         false => Verdict::Refused,
     }
-}
-
-/// Whether it is what logins, limits, routers and proxies answer, before anybody looks for the key.
-fn is_made_in_front(status: StatusCode) -> bool {
-    let in_front = [
-        401, 403, 404, 405, 407, 408, 413, 414, 421, 425, 429, 431, 451, 501, 505,
-    ];
-    in_front.contains(&status.as_u16())
 }
 
 #[cfg(test)]
@@ -131,6 +130,7 @@ mod tests {
     const ABOUT_STOCK: Says = Some(r#"{"code":"out-of-stock"}"#);
     const EXPIRED: Says = Some(r#"{"code":"idempotency-key-expired","retryable":false}"#);
     const REUSED: Says = Some(r#"{"code":"idempotency-key-reused","retryable":false}"#);
+    const UNREADABLE: Says = Some(r#"{"code":"idempotency-record-unreadable","retryable":false}"#);
     const MISSING: Says = Some(r#"{"code":"idempotency-key-missing","retryable":false}"#);
 
     fn answer(status: u16, problem: Says, is_replayed: bool) -> Answer {
@@ -151,7 +151,11 @@ mod tests {
     }
 
     fn verdict(status: u16, problem: Says, earlier: bool) -> Verdict {
-        of_answer(Seen::from(&answer(status, problem, false)), earlier)
+        judged(&Method::POST, &answer(status, problem, false), earlier)
+    }
+
+    fn judged(method: &Method, answer: &Answer, earlier: bool) -> Verdict {
+        of_answer(Seen::of(answer, method), earlier)
     }
 
     /// Status, problem, what it means at the first attempt, and where an earlier one may have had its effect.
@@ -163,44 +167,51 @@ mod tests {
         (300, None, Stop(Why::Redirected), Stop(Why::Redirected)),
         (301, None, Stop(Why::Redirected), Stop(Why::Redirected)),
         (302, None, Stop(Why::Redirected), Stop(Why::Redirected)),
-        (303, None, Done, Done),
-        (304, None, Done, Done),
+        (303, None, Stop(Why::Redirected), Stop(Why::Redirected)),
+        (304, None, Stop(Why::Redirected), Stop(Why::Redirected)),
         (307, None, Stop(Why::Redirected), Stop(Why::Redirected)),
         (308, None, Stop(Why::Redirected), Stop(Why::Redirected)),
-        (400, None, Refused, Refused),
-        (400, YES, Refused, Refused),
+        (400, None, Refused, Stop(Why::RefusedLater)),
+        (400, YES, Refused, Stop(Why::RefusedLater)),
         (400, MISSING, Refused, Stop(Why::RefusedLater)),
         (401, None, Refused, Stop(Why::RefusedLater)),
         (401, YES, Refused, Stop(Why::RefusedLater)),
-        (402, None, Refused, Refused),
+        (402, None, Refused, Stop(Why::RefusedLater)),
         (403, None, Refused, Stop(Why::RefusedLater)),
         (403, YES, Refused, Stop(Why::RefusedLater)),
         (404, None, Refused, Stop(Why::RefusedLater)),
         (405, None, Refused, Stop(Why::RefusedLater)),
         (408, None, Again(Possible), Again(Possible)),
         (408, NO, Refused, Stop(Why::RefusedLater)),
-        (409, None, Refused, Refused),
-        (409, ABOUT_STOCK, Refused, Refused),
-        (409, NO, Refused, Refused),
+        (409, None, Refused, Stop(Why::RefusedLater)),
+        (409, ABOUT_STOCK, Refused, Stop(Why::RefusedLater)),
+        (409, NO, Refused, Stop(Why::RefusedLater)),
         (409, IN_FLIGHT, Again(Possible), Again(Possible)),
         (409, YES, Again(Possible), Again(Possible)),
-        (410, None, Refused, Refused),
+        (410, None, Refused, Stop(Why::RefusedLater)),
         (410, EXPIRED, Stop(Why::KeyExpired), Stop(Why::KeyExpired)),
-        (412, None, Refused, Refused),
+        (412, None, Refused, Stop(Why::RefusedLater)),
         (413, None, Refused, Stop(Why::RefusedLater)),
-        (415, None, Refused, Refused),
-        (422, None, Refused, Refused),
-        (422, YES, Refused, Refused),
+        (415, None, Refused, Stop(Why::RefusedLater)),
+        (422, None, Refused, Stop(Why::RefusedLater)),
+        (422, YES, Refused, Stop(Why::RefusedLater)),
         (422, REUSED, Refused, Stop(Why::RefusedLater)),
-        (423, YES, Refused, Refused),
+        (423, YES, Refused, Stop(Why::RefusedLater)),
         (425, None, Again(NoEffect), Again(NoEffect)),
         (425, YES, Again(NoEffect), Again(NoEffect)),
-        (429, None, Again(NoEffect), Again(NoEffect)),
+        (429, None, Again(Possible), Again(Possible)),
+        (429, YES, Again(Possible), Again(Possible)),
         (429, NO, Refused, Stop(Why::RefusedLater)),
-        (499, None, Refused, Refused),
+        (499, None, Refused, Stop(Why::RefusedLater)),
         (500, None, Again(Possible), Again(Possible)),
         (500, YES, Again(Possible), Again(Possible)),
         (500, NO, Stop(Why::ServerError), Stop(Why::ServerError)),
+        (
+            500,
+            UNREADABLE,
+            Stop(Why::ServerError),
+            Stop(Why::ServerError),
+        ),
         (501, None, Refused, Stop(Why::RefusedLater)),
         (501, YES, Again(Possible), Again(Possible)),
         (502, None, Again(Possible), Again(Possible)),
@@ -249,6 +260,8 @@ mod tests {
             for (status, meaning) in [
                 (200, Done),
                 (302, Done),
+                (303, Done),
+                (304, Done),
                 (307, Done),
                 (401, Refused),
                 (409, Refused),
@@ -257,11 +270,42 @@ mod tests {
                 (503, Stop(Why::ServerError)),
             ] {
                 let answer = answer(status, None, true);
-                assert_eq!(of_answer(Seen::from(&answer), earlier), meaning, "{status}");
+                let verdict = judged(&Method::POST, &answer, earlier);
+                assert_eq!(verdict, meaning, "{status}");
             }
         }
         let claims = answer(409, YES, true);
-        assert_eq!(of_answer(Seen::from(&claims), true), Refused);
+        assert_eq!(judged(&Method::POST, &claims, true), Refused);
+    }
+
+    /// Whatever the server calls it: there is no status and no code that says what became of the attempt before.
+    #[test]
+    fn behind_an_attempt_that_may_be_done_no_4xx_is_believed() {
+        let put = Method::PUT;
+        for status in 400..=499 {
+            for problem in [None, YES, NO, ABOUT_STOCK, REUSED, MISSING] {
+                for method in [&Method::POST, &Method::PATCH, &put] {
+                    let verdict = judged(method, &answer(status, problem, false), true);
+                    assert!(
+                        matches!(verdict, Stop(Why::RefusedLater) | Again(_)),
+                        "{method} {status} {problem:?}: {verdict:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_only_reads_is_refused_or_not_modified_whatever_came_before() {
+        for method in [Method::GET, Method::HEAD] {
+            for earlier in [false, true] {
+                let of = |status| judged(&method, &answer(status, None, false), earlier);
+                assert_eq!((of(404), of(401), of(412)), (Refused, Refused, Refused));
+                assert_eq!((of(304), of(303)), (Done, Stop(Why::Redirected)));
+            }
+        }
+        let removed = judged(&Method::DELETE, &answer(404, None, false), true);
+        assert_eq!(removed, Stop(Why::RefusedLater));
     }
 
     #[test]
@@ -272,7 +316,7 @@ mod tests {
         let marker = HeaderName::from_static("idempotent-replayed");
         let of = |headers: &HeaderMap, body: &'static str, earlier| {
             let answer = Answer::new(StatusCode::ACCEPTED, headers.clone(), body.into(), &marker);
-            of_answer(Seen::from(&answer), earlier)
+            judged(&Method::POST, &answer, earlier)
         };
         assert_eq!(of(&headers, "", true), Again(Possible));
         // Nobody can have come before: it is the handler's own.

@@ -96,7 +96,8 @@ async fn run(
         brings: Mutex::new(brings.into_iter().collect()),
         ..Script::default()
     };
-    let outcome = drive(&script, limits, operation).await.unwrap();
+    let drive = drive(&script, limits, operation, &SystemTime::now);
+    let outcome = drive.await.unwrap();
     let asked = script.asked.into_inner().unwrap();
     assert_eq!(outcome.attempts() as usize, asked.len());
     assert!(
@@ -156,10 +157,45 @@ async fn a_refusal_behind_an_attempt_that_may_be_done_is_no_refusal() {
         .await;
         assert!(matches!(again, Outcome::Unknown(_)), "{again:?}");
     }
-    // Who was sent away has done nothing.
-    let brings = [Brings::Status(429), Brings::Status(401)];
-    let (outcome, _) = run(&limits(), &mut operation(), brings).await;
-    assert!(matches!(outcome, Outcome::Refused(_)), "{outcome:?}");
+    // Who was too early has done nothing. Who was one too many may have finished steps.
+    for (status, is_known) in [(425, true), (429, false)] {
+        let brings = [status, 401].map(Brings::Status);
+        let (outcome, _) = run(&limits(), &mut operation(), brings).await;
+        let is_refused = matches!(outcome, Outcome::Refused(_));
+        assert_eq!(is_refused, is_known, "{status}: {outcome:?}");
+    }
+}
+
+/// The draft, section 2.7: the first attempt still runs, and the server says 409 and no more. And the ways in which the effect itself
+/// has the retry refused.
+#[tokio::test(start_paused = true)]
+async fn no_refusal_of_a_retry_is_one_of_the_operation() {
+    for status in [400, 404, 409, 410, 412, 415, 422] {
+        let brings = [Brings::Silence, Brings::Status(status)];
+        let mut operation = operation();
+        let (outcome, _) = run(&limits(), &mut operation, brings).await;
+        let Outcome::Unknown(unknown) = outcome else {
+            panic!("{status}: {outcome:?}");
+        };
+        assert_eq!(unknown.why(), Why::RefusedLater, "{status}");
+        assert!(unknown.may_be_done() && unknown.why().may_go_on());
+        // What it was in truth is said at the next run, by the mark.
+        let (outcome, _) = run(&limits(), &mut operation, [Brings::Replay(201)]).await;
+        assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
+        let (outcome, _) = run(&limits(), &mut operation, [Brings::Replay(status)]).await;
+        assert!(matches!(outcome, Outcome::Refused(_)), "{outcome:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_loaded_is_not_refused_by_a_409_that_says_no_more() {
+    let saved = serde_json::to_value(operation()).unwrap();
+    let mut loaded: PendingOperation = serde_json::from_value(saved).unwrap();
+    let (outcome, _) = run(&limits(), &mut loaded, [Brings::Status(409)]).await;
+    assert!(
+        matches!(&outcome, Outcome::Unknown(unknown) if unknown.why() == Why::RefusedLater),
+        "{outcome:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -217,19 +253,18 @@ async fn a_wait_that_the_budget_does_not_cover_is_not_begun() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_was_only_sent_away_has_done_nothing() {
+async fn who_was_only_too_early_has_done_nothing() {
     let mut limits = limits();
     limits.backoff = limits.backoff.with_max_times(2);
-    let (outcome, _) = run(
-        &limits,
-        &mut operation(),
-        [429, 425, 429].map(Brings::Status),
-    )
-    .await;
-    let Outcome::Unknown(unknown) = outcome else {
-        panic!("{outcome:?}");
-    };
-    assert_eq!((unknown.why(), unknown.may_be_done()), (Why::Budget, false));
+    for (statuses, may_be_done) in [([425, 425, 425], false), ([425, 429, 425], true)] {
+        let brings = statuses.map(Brings::Status);
+        let (outcome, _) = run(&limits, &mut operation(), brings).await;
+        let Outcome::Unknown(unknown) = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert_eq!(unknown.why(), Why::Budget);
+        assert_eq!(unknown.may_be_done(), may_be_done, "{statuses:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -246,6 +281,63 @@ async fn nothing_is_sent_that_the_server_may_have_forgotten() {
     };
     assert_eq!((unknown.why(), asked.len()), (Why::RetentionOver, 0));
     assert!(!unknown.why().may_go_on());
+}
+
+/// The machine sleeps between two attempts: what the budget is counted by stands still.
+#[tokio::test(start_paused = true)]
+async fn the_age_is_looked_at_before_every_attempt() {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    let mut limits = limits();
+    limits.retention = Some(DAY);
+    limits.backoff = limits.backoff.with_min_delay(Duration::ZERO);
+    let mut operation = operation();
+    let script = Script {
+        brings: Mutex::new([Brings::Status(503), Brings::Status(503)].into()),
+        ..Script::default()
+    };
+    let made = operation.created();
+    let clock = || match script.asked.lock().unwrap().len() {
+        0 | 1 => made,
+        _ => made + DAY,
+    };
+    let outcome = drive(&script, &limits, &mut operation, &clock);
+    let Outcome::Unknown(unknown) = outcome.await.unwrap() else {
+        panic!("it is too old");
+    };
+    assert_eq!((unknown.why(), unknown.attempts()), (Why::RetentionOver, 2));
+    assert!(unknown.may_be_done());
+    assert_eq!(unknown.answer().unwrap().status(), 503);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_sent_by_a_clock_that_tells_no_age() {
+    let mut limits = limits();
+    limits.retention = Some(SECOND * 60);
+    let mut operation = operation();
+    let made = operation.created();
+    let script = Script::default();
+    let clock = || made - SECOND * 7;
+    let outcome = drive(&script, &limits, &mut operation, &clock);
+    let Outcome::Unknown(unknown) = outcome.await.unwrap() else {
+        panic!("nobody knows");
+    };
+    assert_eq!((unknown.why(), unknown.attempts()), (Why::ClockBehind, 0));
+    assert!(unknown.why().may_go_on() && !unknown.may_be_done());
+    // Where nobody knows how long the server retains, there is nothing to be held to.
+    limits.retention = None;
+    script.brings.lock().unwrap().push_back(Brings::Status(201));
+    let outcome = drive(&script, &limits, &mut operation, &clock).await;
+    assert!(matches!(outcome, Ok(Outcome::Done(_))), "{outcome:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_budget_without_an_end_is_a_budget() {
+    let mut limits = limits();
+    limits.budget = Duration::MAX;
+    limits.attempt_timeout = Duration::MAX;
+    let brings = [Brings::Status(503), Brings::Status(201)];
+    let (outcome, _) = run(&limits, &mut operation(), brings).await;
+    assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -267,7 +359,7 @@ async fn a_dropped_call_leaves_an_operation_that_may_have_arrived() {
     };
     let mut operation = operation();
     let limits = limits();
-    let call = drive(&script, &limits, &mut operation);
+    let call = drive(&script, &limits, &mut operation, &SystemTime::now);
     assert!(tokio::time::timeout(SECOND, call).await.is_err());
     assert!(operation.may_have_arrived());
 }

@@ -9,9 +9,10 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url, Version};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{PendingOperation, check, readable};
+use super::{PendingOperation, check, needs_key, readable};
 
 const VERSION: u32 = 1;
 
@@ -44,6 +45,8 @@ enum Octets {
 pub(super) enum SavedError {
     #[error("a saved operation of version {0}, which this version does not know")]
     Version(u32),
+    #[error("a saved operation without the key that its method needs")]
+    NoKey,
     #[error("a saved operation with a bad {0}")]
     Bad(&'static str),
 }
@@ -77,6 +80,15 @@ impl From<PendingOperation> for Saved {
     }
 }
 
+/// serde's own messages repeat what they do not understand ("unknown variant `4111..`"), so they end here.
+impl<'de> Deserialize<'de> for PendingOperation {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let saved = Saved::deserialize(deserializer);
+        let saved = saved.map_err(|_| D::Error::custom("no saved operation"))?;
+        saved.try_into().map_err(D::Error::custom)
+    }
+}
+
 impl TryFrom<Saved> for PendingOperation {
     type Error = SavedError;
 
@@ -98,6 +110,10 @@ impl TryFrom<Saved> for PendingOperation {
             headers.append(named(&name)?, value.map_err(|_| SavedError::Bad("header"))?);
         }
         let key_header = saved.key_header.as_deref().map(named).transpose()?;
+        // Sent again without it, it would be done again.
+        if key_header.is_none() && needs_key(&method) {
+            return Err(SavedError::NoKey);
+        }
         if let Some(name) = &key_header {
             let is_one = headers.get_all(name).iter().count() == 1;
             let key = headers.get_mut(name).filter(|_| is_one);

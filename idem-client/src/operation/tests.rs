@@ -239,28 +239,95 @@ fn what_is_no_operation_is_not_read() {
 fn an_operation_ages() {
     let mut operation = operation(&request(Method::POST), None).unwrap();
     let made = operation.created();
-    assert_eq!(operation.time_left(None, made), None);
+    assert_eq!(operation.time_left(None, made), Ok(Duration::MAX));
     let day = 24 * HOUR;
     // Less five minutes.
     let left = |operation: &PendingOperation, default, age: Duration| {
-        operation.time_left(default, made + age).unwrap().as_secs()
+        let left = operation.time_left(default, made + age);
+        left.map(|left| left.as_secs())
     };
-    assert_eq!(left(&operation, Some(day), Duration::ZERO), 24 * 3600 - 300);
-    assert_eq!(left(&operation, Some(day), day - HOUR), 3600 - 300);
-    assert_eq!(left(&operation, Some(day), day), 0);
-    assert_eq!(left(&operation, Some(day), day * 9), 0);
+    let new = 24 * 3600 - 300;
+    assert_eq!(left(&operation, Some(day), Duration::ZERO), Ok(new));
+    assert_eq!(left(&operation, Some(day), day - HOUR), Ok(3600 - 300));
+    for age in [day - HOUR / 12, day, day * 9] {
+        assert_eq!(left(&operation, Some(day), age), Err(Why::RetentionOver));
+    }
     // Less a tenth.
     assert_eq!(
         left(&operation, Some(Duration::from_secs(100)), Duration::ZERO),
-        90
+        Ok(90)
     );
-    // The clock was put back.
-    assert_eq!(
-        operation.time_left(Some(HOUR), made - HOUR),
-        Some(HOUR - HOUR / 12)
-    );
+    // The clock was put back: a little, and by more than anybody knows.
+    let margin = HOUR / 12;
+    let back = |by| operation.time_left(Some(HOUR), made - by);
+    assert_eq!(back(margin), Ok(HOUR - margin));
+    assert_eq!(back(margin + margin), Err(Why::ClockBehind));
     operation.retention = Some(HOUR);
-    assert_eq!(left(&operation, Some(day), Duration::ZERO), 3600 - 300);
+    assert_eq!(left(&operation, Some(day), Duration::ZERO), Ok(3600 - 300));
+}
+
+#[test]
+fn an_operation_is_as_old_as_its_key() {
+    let made = SystemTime::now() - 2 * HOUR;
+    let terms = Terms {
+        key: Some(Key::new("kept").unwrap()),
+        created: Some(made),
+        retention: Some(HOUR),
+        may_have_arrived: false,
+    };
+    let old = PendingOperation::of(&request(Method::POST), &keys(), terms).unwrap();
+    assert_eq!(old.created(), made);
+    let left = old.time_left(None, SystemTime::now());
+    assert_eq!(left, Err(Why::RetentionOver));
+}
+
+#[test]
+fn what_needs_a_key_is_neither_loaded_nor_sent_without_one() {
+    for (method, needs_one) in [
+        (Method::POST, true),
+        (Method::PATCH, true),
+        (Method::PUT, false),
+    ] {
+        let good = operation(&request(method.clone()), Some("mine")).unwrap();
+        let mut null = saved(&good);
+        null["key_header"] = Value::Null;
+        let mut absent = saved(&good);
+        absent.as_object_mut().unwrap().remove("key_header");
+        for keyless in [null, absent] {
+            let refused = loaded(keyless).err().map(|error| error.to_string());
+            let is_refused = refused.is_some_and(|error| error.contains("without the key"));
+            assert_eq!(is_refused, needs_one, "{method}");
+        }
+        let mut keyless = good;
+        keyless.key_header = None;
+        let is_refused = matches!(keyless.check(), Err(NotSent::NoKey));
+        assert_eq!(is_refused, needs_one, "{method}");
+    }
+}
+
+/// What is damaged may stand anywhere, and serde's messages repeat it.
+#[test]
+fn nothing_of_a_damaged_file_is_printed() {
+    let good = saved(&operation(&request(Method::POST), Some("mine")).unwrap());
+    for (member, bad) in [
+        ("body", json!({ "card4111": "x" })),
+        ("body", json!("card4111")),
+        ("version", json!("card4111")),
+        ("created_ms", json!("card4111")),
+        ("url", json!("card4111")),
+        ("method", json!("card 4111")),
+        ("key_header", json!("card 4111")),
+        ("headers", json!([["card 4111", { "text": "x" }]])),
+        ("headers", json!([["idempotency-key", { "card4111": "x" }]])),
+        ("omitted", json!({ "card4111": 4111 })),
+    ] {
+        let mut changed = good.clone();
+        changed[member] = bad;
+        let text = changed.to_string();
+        let refused = serde_json::from_str::<PendingOperation>(&text).unwrap_err();
+        let printed = format!("{refused} {refused:?}");
+        assert!(!printed.contains("4111"), "{member}: {printed}");
+    }
 }
 
 #[test]

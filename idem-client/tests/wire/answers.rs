@@ -34,6 +34,30 @@ async fn retry_after_is_honoured() {
     assert!(received[1].at - received[0].at >= Duration::from_secs(1));
 }
 
+/// The draft, section 2.7: what still runs is answered 409, and need not say more.
+#[tokio::test]
+async fn a_conflict_with_an_attempt_that_still_runs_is_no_refusal() {
+    const CONFLICT: &str = "HTTP/1.1 409 Conflict\r\ncontent-length: 0\r\n\r\n";
+    let server = Server::start(&[Turn::CloseBehind, Turn::Say(CONFLICT)]).await;
+    let outcome = client()
+        .post(server.url())
+        .body("tea")
+        .send()
+        .await
+        .unwrap();
+    let Outcome::Unknown(unknown) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!((unknown.why(), unknown.attempts()), (Why::RefusedLater, 2));
+    assert!(unknown.may_be_done() && unknown.why().may_go_on());
+    let outcome = client().run(&mut unknown.into_operation()).await.unwrap();
+    assert!(
+        matches!(outcome, Outcome::Done(_)) && outcome.replayed(),
+        "{outcome:?}"
+    );
+    assert_eq!(server.effects(), 1);
+}
+
 #[tokio::test]
 async fn not_now_is_asked_again() {
     let turns = [TOO_MANY, IN_FLIGHT, IN_FLIGHT].map(Turn::Say);
@@ -121,7 +145,13 @@ async fn a_failure_that_is_for_good_is_unknown() {
 #[tokio::test]
 async fn no_redirect_carries_the_key_elsewhere() {
     let elsewhere = Server::start(&[]).await;
-    for status in ["301 Moved", "302 Found", "307 Temporary", "308 Permanent"] {
+    for status in [
+        "301 Moved",
+        "302 Found",
+        "303 See Other",
+        "307 Temporary",
+        "308 Permanent",
+    ] {
         let location = elsewhere.url();
         let says =
             format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nlocation: {location}\r\n\r\n");

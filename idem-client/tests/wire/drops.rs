@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use idem_client::{Failure, IdempotentClient, Outcome, Why};
+use idem_client::{Failure, IdempotentClient, Outcome, Why, reqwest};
 
 use crate::server::{Received, Server, Turn};
 use crate::{backoff, builder, client};
@@ -95,6 +95,29 @@ async fn dropped_again_and_again() {
     assert_eq!(outcome.attempts() as usize, turns.len() + 1);
     assert_eq!(server.effects(), 1);
     assert_one_operation(&server.received());
+}
+
+/// An application's own policy in the HTTP client would send behind our back, and show us the last of its attempts only.
+#[tokio::test]
+async fn the_http_client_does_not_retry_by_itself() {
+    let server = Server::start(&[Turn::CloseBehind, Turn::CloseBehind]).await;
+    let always = reqwest::retry::for_host("127.0.0.1")
+        .no_budget()
+        .max_retries_per_request(1)
+        .classify_fn(|attempt| attempt.retryable());
+    let http = reqwest::Client::builder().retry(always);
+    let once = backoff().with_max_times(0);
+    let client = builder().http(http).backoff(once).build().unwrap();
+    let outcome = client.post(server.url()).body("tea").send().await.unwrap();
+    assert_eq!((server.received().len(), server.effects()), (1, 1));
+    let Outcome::Unknown(unknown) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert!(unknown.may_be_done(), "{unknown:?}");
+    assert!(
+        matches!(unknown.failure(), Some(Failure::Lost(_))),
+        "{unknown:?}"
+    );
 }
 
 #[tokio::test]

@@ -4,7 +4,8 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use idem_client::Outcome;
+use idem_client::reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use idem_client::{Key, Outcome, reqwest};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -85,4 +86,39 @@ async fn nothing_secret_is_said_on_any_level() {
         assert!(!printed.contains(secret), "{secret}: {printed}");
     }
     assert!(!printed.contains("qu3ry"), "{printed}");
+}
+
+/// Whatever is on its way to be a client or an operation may be printed by somebody.
+#[test]
+fn nothing_secret_is_printed_of_what_is_being_written() {
+    let mut headers = HeaderMap::new();
+    headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer t0ken"));
+    let http = reqwest::Client::builder().default_headers(headers);
+    let settings = builder().http(http);
+    let printed = format!("{settings:?}");
+    assert!(
+        printed.contains("budget") && !printed.contains("t0ken"),
+        "{printed}"
+    );
+
+    let client = settings.build().unwrap();
+    let name = HeaderName::from_static("x-signature");
+    let request = client.post("http://127.0.0.1:9/?q=qu3ry");
+    let request = request.header(name, HeaderValue::from_static("s1gned"));
+    let request = request.key(Key::new("m1ne").unwrap()).body("b0dy");
+    let printed = format!("{client:?} {request:?}");
+    for secret in ["qu3ry", "s1gned", "m1ne", "b0dy", "t0ken"] {
+        assert!(!printed.contains(secret), "{secret}: {printed}");
+    }
+
+    // A key that is written as a header, for reqwest's own eyes.
+    let name = HeaderName::from_static("idempotency-key");
+    let request = client.post("http://127.0.0.1:9/");
+    let request = request.header(name, HeaderValue::from_static("m1ne"));
+    let _ = request.with(|http| {
+        let printed = format!("{http:?}");
+        assert!(printed.contains("idempotency-key"), "{printed}");
+        assert!(!printed.contains("m1ne"), "{printed}");
+        http
+    });
 }

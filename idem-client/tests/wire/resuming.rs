@@ -1,9 +1,9 @@
 //! The process dies between two attempts, and another one goes on with what was saved.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use idem_client::reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
-use idem_client::{KeyForm, NotSent, Outcome, PendingOperation, Why};
+use idem_client::{Key, KeyForm, NotSent, Outcome, PendingOperation, Why};
 
 use crate::server::{Server, Turn};
 use crate::{builder, client};
@@ -75,6 +75,22 @@ async fn what_is_older_than_the_retention_is_not_sent() {
         assert_eq!((unknown.why(), unknown.attempts()), (Why::RetentionOver, 0));
     }
     assert_eq!(server.received().len(), 0);
+}
+
+/// A key that the caller has kept, without an operation around it.
+#[tokio::test]
+async fn a_key_of_the_callers_ages_too() {
+    const HOUR: Duration = Duration::from_secs(60 * 60);
+    let server = Server::start(&[]).await;
+    let saved = serde_json::to_string(&Key::generate()).unwrap();
+    for (age, attempts) in [(HOUR / 2, 1), (HOUR, 0)] {
+        let key: Key = serde_json::from_str(&saved).unwrap();
+        let request = client().post(server.url()).retention(HOUR).key(key);
+        let request = request.created(SystemTime::now() - age).may_have_arrived();
+        let outcome = request.body("tea").send().await.unwrap();
+        assert_eq!(outcome.attempts(), attempts, "{outcome:?}");
+    }
+    assert_eq!((server.received().len(), server.effects()), (1, 1));
 }
 
 #[tokio::test]

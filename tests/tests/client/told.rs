@@ -15,6 +15,7 @@ on_all! {
     who_has_no_token_goes_on_with_one,
     a_key_for_two_operations_is_refused,
     a_recorded_refusal_is_a_refusal_also_later,
+    a_refusal_behind_a_failure_is_known_when_it_is_marked,
     an_old_key_is_unknown,
     a_duplicate_that_was_accepted_is_not_the_end,
     a_failure_that_was_rolled_back_is_run_again,
@@ -95,6 +96,30 @@ async fn a_recorded_refusal_is_a_refusal_also_later(stage: &Stage) {
         "{later:?}"
     );
     assert_eq!(stage.database.effects("gone").await, 0);
+}
+
+/// The server knows that its first attempt left nothing. The client does not, until the record says so.
+async fn a_refusal_behind_a_failure_is_known_when_it_is_marked(stage: &Stage) {
+    let app = stage.start().await;
+    let client = client();
+    let script =
+        json!({ "label": "later", "status": 422, "body": "no", "fail": "panic", "fails": 1 });
+    let request = ask(&client, app.address(), "/account/script", &script);
+    let mut operation = request.prepare().unwrap();
+    let outcome = client.run(&mut operation).await.unwrap();
+    let Outcome::Unknown(unknown) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!((unknown.why(), unknown.attempts()), (Why::RefusedLater, 2));
+    assert_eq!(unknown.answer().unwrap().status(), 422);
+    assert!(unknown.may_be_done() && unknown.why().may_go_on());
+    let outcome = client.run(&mut operation).await.unwrap();
+    assert!(
+        matches!(outcome, Outcome::Refused(_)) && outcome.replayed(),
+        "{outcome:?}"
+    );
+    assert_eq!(app.effects("later").await.entered, 2);
+    assert_eq!(stage.database.effects("later").await, 0);
 }
 
 async fn an_old_key_is_unknown(stage: &Stage) {
