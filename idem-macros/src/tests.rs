@@ -4,6 +4,7 @@
 
 mod expansions;
 mod options;
+mod redact;
 mod refusals;
 
 use proc_macro2::TokenStream;
