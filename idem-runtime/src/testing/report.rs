@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use actix_web::http::header::HeaderName;
+
 /// What must hold of an endpoint. In the order of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -65,8 +67,18 @@ impl Rule {
         Self::RefusedBody,
     ];
 
-    fn sentence(self) -> &'static str {
+    /// What is claimed where effects were counted, or where they were not.
+    fn sentence(self, are_counted: bool) -> &'static str {
         match self {
+            Self::Retry if !are_counted => "a retry gets the first answer, byte for byte",
+            Self::Concurrent if !are_counted => "requests at the same time get one answer",
+            Self::Failure if !are_counted => "a failure is not remembered",
+            Self::LateOwner if !are_counted => {
+                "a run that outlives its claim gives no second answer"
+            }
+            Self::OtherAccount if !are_counted => {
+                "the same key of another account has its own answer"
+            }
             Self::FirstRequest => "a request with a new key is carried out",
             Self::Effects => "`effects` sees what it does",
             Self::Retry => "a retry gets the first answer, byte for byte, and does nothing",
@@ -103,15 +115,15 @@ pub enum Verdict {
 /// excerpts of answers, and no keys.
 #[derive(Debug, Clone)]
 pub struct Report {
-    endpoint: String,
-    verdicts: BTreeMap<Rule, Verdict>,
+    pub(super) endpoint: String,
+    pub(super) verdicts: BTreeMap<Rule, Verdict>,
+    /// Whether effects were counted.
+    pub(super) are_counted: bool,
+    /// Fields that were not compared, because replays differ in them.
+    pub(super) unsettled: Vec<HeaderName>,
 }
 
 impl Report {
-    pub(super) fn new(endpoint: String, verdicts: BTreeMap<Rule, Verdict>) -> Self {
-        Self { endpoint, verdicts }
-    }
-
     /// The word on a rule.
     #[must_use]
     pub fn verdict(&self, rule: Rule) -> Option<&Verdict> {
@@ -130,7 +142,10 @@ impl Report {
         self.of(|verdict| matches!(verdict, Verdict::Unproven(_)))
     }
 
-    /// Whether no rule is broken, and none unproven.
+    /// Whether no rule is broken, and none unproven. Skipped ones do not count.
+    ///
+    /// Where [`Rule::Effects`] is skipped and nothing was counted, this is about answers alone: that there was one effect
+    /// is then not claimed, and the report says so.
     #[must_use]
     pub fn is_proven(&self) -> bool {
         self.broken().is_empty() && self.unproven().is_empty()
@@ -151,6 +166,15 @@ impl fmt::Display for Report {
             f,
             "{endpoint}: {broken} of {all} rules broken, {unproven} not proven"
         )?;
+        if !self.are_counted {
+            writeln!(f, "  effects were not counted: this is about answers alone")?;
+        }
+        for name in &self.unsettled {
+            writeln!(
+                f,
+                "  not compared: `{name}`, in which two replays differ, so that it is not from the record"
+            )?;
+        }
         for (rule, verdict) in &self.verdicts {
             let (word, notes) = match verdict {
                 Verdict::Proven => ("proven", &[][..]),
@@ -158,7 +182,11 @@ impl fmt::Display for Report {
                 Verdict::Unproven(note) => ("UNPROVEN", std::slice::from_ref(note)),
                 Verdict::Skipped(note) => ("skipped", std::slice::from_ref(note)),
             };
-            writeln!(f, "  {word:<8}  {rule:?}: {}", rule.sentence())?;
+            writeln!(
+                f,
+                "  {word:<8}  {rule:?}: {}",
+                rule.sentence(self.are_counted)
+            )?;
             for note in notes {
                 writeln!(f, "            - {note}")?;
             }

@@ -161,6 +161,33 @@ macro_rules! stamp {
             }
 
             #[actix_web::test]
+            async fn a_lease_that_has_not_run_out_proves_nothing_of_late_owners() {
+                let calls = web::Data::default();
+                for path in ["/held", "/rerun", "/accepting"] {
+                    let database = open::database(Backend::$backend).await;
+                    let proof = proof(&database, path).outliving(|request| request, async || {});
+                    let hasty = report(&database, 4, &calls, proof).await;
+                    assert_eq!(hasty.broken(), [], "{hasty}");
+                    assert_eq!(hasty.unproven(), [Rule::LateOwner], "{hasty}");
+                    assert!(hasty.to_string().contains("still trusted"), "{hasty}");
+                    database.discard().await;
+                }
+            }
+
+            #[actix_web::test]
+            async fn nothing_is_proven_of_late_owners_of_whom_nobody_has_said_anything() {
+                let calls = web::Data::default();
+                let database = open::database(Backend::$backend).await;
+                let silent = report(&database, 4, &calls, proof(&database, "/held")).await;
+                assert_eq!(silent.broken(), [], "{silent}");
+                assert_eq!(silent.unproven(), [Rule::LateOwner], "{silent}");
+                let left_out = proof(&database, "/held").skip(Rule::LateOwner, "on purpose");
+                let left_out = report(&database, 4, &calls, left_out).await;
+                assert!(left_out.is_proven(), "{left_out}");
+                database.discard().await;
+            }
+
+            #[actix_web::test]
             async fn work_outside_of_a_step_is_seen_to_be_done_twice() {
                 let calls = web::Data::new(AtomicI64::new(0));
                 let database = open::database(Backend::$backend).await;

@@ -27,9 +27,26 @@ pub(super) async fn all(course: &Course<'_, '_>) -> Report {
             Some(reason) => Verdict::Skipped(reason),
             None => one(course, rule, &beginning).await,
         };
-        verdicts.insert(rule, verdict);
+        verdicts.insert(rule, counted(course, rule, verdict));
     }
-    Report::new(beginning.endpoint, verdicts)
+    Report {
+        endpoint: beginning.endpoint,
+        verdicts,
+        are_counted: course.one.get().is_some(),
+        unsettled: course.unsettled.take(),
+    }
+}
+
+/// What an uncounted effect might contradict is not proven, unless the test says that there is nothing to count.
+fn counted(course: &Course<'_, '_>, rule: Rule, verdict: Verdict) -> Verdict {
+    let is_of_answers = matches!(rule, Rule::FirstRequest | Rule::Effects | Rule::Marker);
+    let is_open = course.one.get().is_none() && because(course, Rule::Effects).is_none();
+    match verdict {
+        Verdict::Proven if is_open && !is_of_answers => {
+            Verdict::Unproven("effects were not counted".to_owned())
+        }
+        verdict => verdict,
+    }
 }
 
 /// Why it is left out.
