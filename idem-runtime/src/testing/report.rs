@@ -7,7 +7,7 @@ use std::fmt;
 
 use actix_web::http::header::HeaderName;
 
-/// What must hold of an endpoint. In the order of a report.
+/// What must hold of an endpoint. In the order of a report. A minor release may add rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Rule {
@@ -17,7 +17,8 @@ pub enum Rule {
     Effects,
     /// A retry gets the first answer (status, headers, body), and does nothing. `Date`, what belongs to one
     /// connection (RFC 9110, section 7.6.1) and what only the first answer may have (`Set-Cookie`,
-    /// `WWW-Authenticate`, `Authentication-Info`) do not count.
+    /// `WWW-Authenticate`, `Authentication-Info`) do not count. What the endpoint's `redact` leaves out of the record is
+    /// missing in a replay, with the fields about the bytes of the whole body.
     Retry,
     /// A replay says that it is one.
     Marker,
@@ -28,16 +29,18 @@ pub enum Rule {
     /// and another body with 422. Of the runtime's own handlers only, which can be held.
     InFlight,
     /// Many requests at the same time have one effect; who is not answered as the first one is, gets 409 with
-    /// `Retry-After`.
+    /// `Retry-After`. Not proven if none met another.
     Concurrent,
-    /// A client that goes away at any moment gets an answer on retry, and its operation has one effect.
+    /// A client that goes away at any moment gets an answer on retry, and its operation has one effect. Not proven if
+    /// there is no such moment.
     DroppedClient,
     /// A handler that panics or fails leaves nothing and no record, and a retry carries the operation out. In lease
     /// mode: what is done once stays done once, and a retry is told what the endpoint declares.
     Failure,
-    /// A run that has outlived its claim, and a retry that came meanwhile, have one effect between them.
+    /// A run that has outlived its claim, and a retry that came meanwhile, have one effect between them, and a later
+    /// retry is answered; or told that it is unresolved, if the endpoint holds such operations.
     LateOwner,
-    /// The same key of another account is another operation.
+    /// The same key of another account is another operation, with an answer of its own.
     OtherAccount,
     /// Where the key is required, a request without one is refused with 400 and does nothing; where it is optional,
     /// it is carried out.
@@ -67,16 +70,16 @@ impl Rule {
         Self::RefusedBody,
     ];
 
-    /// What is claimed where effects were counted, or where they were not.
-    fn sentence(self, are_counted: bool) -> &'static str {
+    /// What is claimed, of effects and answers or of answers alone.
+    fn sentence(self, is_of_answers: bool) -> &'static str {
         match self {
-            Self::Retry if !are_counted => "a retry gets the first answer, byte for byte",
-            Self::Concurrent if !are_counted => "requests at the same time get one answer",
-            Self::Failure if !are_counted => "a failure is not remembered",
-            Self::LateOwner if !are_counted => {
+            Self::Retry if is_of_answers => "a retry gets the first answer, byte for byte",
+            Self::Concurrent if is_of_answers => "requests at the same time get one answer",
+            Self::Failure if is_of_answers => "a failure is not remembered",
+            Self::LateOwner if is_of_answers => {
                 "a run that outlives its claim gives no second answer"
             }
-            Self::OtherAccount if !are_counted => {
+            Self::OtherAccount if is_of_answers => {
                 "the same key of another account has its own answer"
             }
             Self::FirstRequest => "a request with a new key is carried out",
@@ -117,8 +120,8 @@ pub enum Verdict {
 pub struct Report {
     pub(super) endpoint: String,
     pub(super) verdicts: BTreeMap<Rule, Verdict>,
-    /// Whether effects were counted.
-    pub(super) are_counted: bool,
+    /// Whether effects were not counted, because the test says that there is nothing to count.
+    pub(super) is_of_answers: bool,
     /// Fields that were not compared, because replays differ in them.
     pub(super) unsettled: Vec<HeaderName>,
 }
@@ -166,7 +169,7 @@ impl fmt::Display for Report {
             f,
             "{endpoint}: {broken} of {all} rules broken, {unproven} not proven"
         )?;
-        if !self.are_counted {
+        if self.is_of_answers {
             writeln!(f, "  effects were not counted: this is about answers alone")?;
         }
         for name in &self.unsettled {
@@ -185,7 +188,7 @@ impl fmt::Display for Report {
             writeln!(
                 f,
                 "  {word:<8}  {rule:?}: {}",
-                rule.sentence(self.are_counted)
+                rule.sentence(self.is_of_answers)
             )?;
             for note in notes {
                 writeln!(f, "            - {note}")?;
