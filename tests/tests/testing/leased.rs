@@ -40,6 +40,7 @@ macro_rules! stamp {
     ($name:ident $backend:ident $connection:ty, $config:expr) => {
         mod $name {
             use std::sync::atomic::{AtomicI64, Ordering};
+            use std::time::Duration;
 
             use actix_web::test::init_service;
             use actix_web::{App, HttpRequest, HttpResponse, post, web};
@@ -170,6 +171,23 @@ macro_rules! stamp {
                     assert_eq!(hasty.broken(), [], "{hasty}");
                     assert_eq!(hasty.unproven(), [Rule::LateOwner], "{hasty}");
                     assert!(hasty.to_string().contains("still trusted"), "{hasty}");
+                    database.discard().await;
+                }
+            }
+
+            /// Where the endpoint holds what is unresolved, that is an answer.
+            #[actix_web::test]
+            async fn a_late_owner_that_fails_is_told_from_one_that_is_held() {
+                let calls = web::Data::default();
+                for (path, broken) in [("/held", &[][..]), ("/rerun", &[Rule::LateOwner])] {
+                    let database = open::database(Backend::$backend).await;
+                    let proof = proof(&database, path).outliving(
+                        |request| request.insert_header(("x-fail", "1")),
+                        async || tokio::time::sleep(Duration::from_millis(1100)).await,
+                    );
+                    let report = report(&database, 4, &calls, proof).await;
+                    assert_eq!(report.broken(), broken, "{report}");
+                    assert_eq!(report.unproven(), [], "{report}");
                     database.discard().await;
                 }
             }
