@@ -102,7 +102,7 @@ fn may_hold_json(media_type: &HeaderValue) -> bool {
 }
 
 /// Fields about the bytes of the whole body.
-const OF_THE_WHOLE_BODY: [&str; 6] = [
+pub(crate) const OF_THE_WHOLE_BODY: [&str; 6] = [
     "etag",
     "content-length",
     "content-md5",

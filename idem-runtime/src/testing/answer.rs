@@ -2,19 +2,33 @@
 //!
 //! No rules.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use actix_web::HttpResponse;
 use actix_web::body::{MessageBody, to_bytes};
 use actix_web::http::StatusCode;
-use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use actix_web::http::header::{
+    CONTENT_LOCATION, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED,
+    LOCATION, RETRY_AFTER,
+};
 use actix_web::web::Bytes;
 
 use crate::problem::ProblemCode;
+use crate::redact::redacted;
 
 /// How much of a body stands in a report.
 const EXCERPT: usize = 80;
+
+/// Fields about what was done and how it is written (RFC 9110, sections 8 and 10.2.2). No middleware sets them anew.
+const OF_THE_RECORD: [HeaderName; 5] = [
+    LOCATION,
+    CONTENT_LOCATION,
+    CONTENT_TYPE,
+    ETAG,
+    LAST_MODIFIED,
+];
 
 #[derive(Debug, Clone)]
 pub(super) struct Answer {
@@ -78,6 +92,17 @@ impl Answer {
         }
     }
 
+    /// The same without the values at these JSON pointers, if there are any.
+    pub(super) fn without(&self, pointers: &[&str]) -> Cow<'_, Self> {
+        match redacted(&self.body, pointers) {
+            Ok(Some(body)) => Cow::Owned(Self {
+                body: body.into(),
+                ..self.clone()
+            }),
+            _ => Cow::Borrowed(self),
+        }
+    }
+
     /// In what this is another answer than the first one, if it is; these fields do not count.
     pub(super) fn difference_from(&self, first: &Self, ignored: &[HeaderName]) -> Option<String> {
         if self.status != first.status {
@@ -100,6 +125,23 @@ impl Answer {
             "the body differs at byte {at}: {first} at first, and now {this}"
         ))
     }
+}
+
+/// The fields in which replays of one key differ from one another: they are not from its record.
+pub(super) fn unsettled(replays: &[Answer]) -> Vec<HeaderName> {
+    let names = replays.iter().flat_map(|replay| replay.headers.keys());
+    let mut names: Vec<_> = names
+        .filter(|name| !OF_THE_RECORD.contains(name))
+        .filter(|name| {
+            let mut all = replays.iter().map(|replay| values(&replay.headers, name));
+            let first = all.next();
+            all.any(|values| Some(values) != first)
+        })
+        .cloned()
+        .collect();
+    names.sort_by(|one, other| one.as_str().cmp(other.as_str()));
+    names.dedup();
+    names
 }
 
 fn values(headers: &HeaderMap, name: &HeaderName) -> Vec<HeaderValue> {
@@ -185,6 +227,42 @@ mod tests {
         ] {
             assert_eq!(difference(other).as_deref(), Some(expected));
         }
+    }
+
+    #[test]
+    fn what_is_left_out_of_a_record_is_left_out_of_the_answer() {
+        let first = answer(201, &[], r#"{"a": 1, "b": 2}"#);
+        let recorded = first.without(&["/b", "/c"]);
+        assert!(matches!(recorded, Cow::Owned(_)));
+        assert_eq!(recorded.body, r#"{"a": 1, "b": "[redacted]"}"#.as_bytes());
+        assert!(matches!(first.without(&["/c"]), Cow::Borrowed(_)));
+        let text = answer(201, &[], "no JSON");
+        assert!(matches!(text.without(&["/b"]), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_field_that_differs_between_replays_is_not_from_the_record_unless_it_is_about_what_was_done()
+     {
+        let replay = |number| {
+            answer(
+                201,
+                &[("x-number", number), ("location", number), ("x-same", "a")],
+                "one",
+            )
+        };
+        let bare = answer(201, &[("x-same", "a")], "one");
+        let number = HeaderName::from_static("x-number");
+        assert_eq!(unsettled(&[]), Vec::<HeaderName>::new());
+        assert_eq!(unsettled(&[replay("1")]), Vec::<HeaderName>::new());
+        assert_eq!(
+            unsettled(&[replay("1"), replay("1")]),
+            Vec::<HeaderName>::new()
+        );
+        assert_eq!(
+            unsettled(&[replay("1"), replay("1"), replay("2")]),
+            [number.clone()]
+        );
+        assert_eq!(unsettled(&[bare, replay("1")]), [number]);
     }
 
     #[test]

@@ -2,10 +2,9 @@
 //!
 //! No rules.
 
-use std::cell::Cell;
-use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::task::Poll;
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::time::Duration;
 
 use actix_http::Request;
@@ -22,7 +21,7 @@ use super::door::{Door, Fault};
 use super::proof::{Change, Maker, Proof};
 use crate::policy::{IdempotencyPolicy, InFlight};
 use crate::problem::ProblemCode;
-use crate::response::{HOP_BY_HOP, UNREPLAYED};
+use crate::response::{HOP_BY_HOP, OF_THE_WHOLE_BODY, UNREPLAYED};
 
 /// Between two looks at a request that is still running.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -32,7 +31,10 @@ type Call<'c> = dyn Fn(Request) -> LocalBoxFuture<'c, Result<Answer, NoAnswer>> 
 pub(super) struct Course<'c, 'p> {
     pub(super) proof: &'c Proof<'p>,
     call: &'c Call<'c>,
+    /// Fields that are not compared.
     ignored: Vec<HeaderName>,
+    /// The same, because replays have shown that they are not from the record.
+    pub(super) unsettled: RefCell<Vec<HeaderName>>,
     /// By how much one operation changes the effects, once that is known.
     pub(super) one: Cell<Option<i64>>,
     /// Whether a plain retry was answered otherwise than the first request.
@@ -71,6 +73,7 @@ impl<'c, 'p> Course<'c, 'p> {
             proof,
             call,
             ignored,
+            unsettled: RefCell::default(),
             one: Cell::new(None),
             differs: Cell::new(false),
             policy: Cell::new(None),
@@ -81,6 +84,14 @@ impl<'c, 'p> Course<'c, 'p> {
     pub(super) async fn operation(&self) -> Operation<'p> {
         Operation {
             maker: (self.proof.prepare)().await,
+            key: format!("\"{}\"", Uuid::new_v4()),
+        }
+    }
+
+    /// A new operation that asks for the same, with a key of its own.
+    pub(super) fn twin(&self, operation: &Operation<'p>) -> Operation<'p> {
+        Operation {
+            maker: Rc::clone(&operation.maker),
             key: format!("\"{}\"", Uuid::new_v4()),
         }
     }
@@ -205,7 +216,27 @@ impl<'c, 'p> Course<'c, 'p> {
         let is_told = self.differs.get() && first.status == answer.status;
         match is_told {
             true => None,
-            false => answer.difference_from(first, &self.ignored),
+            false => self.distinction(first, answer),
+        }
+    }
+
+    /// In what these are two answers, whatever has been said before.
+    pub(super) fn distinction(&self, first: &Answer, answer: &Answer) -> Option<String> {
+        let mut ignored = self.ignored.clone();
+        ignored.extend(self.unsettled.borrow().iter().cloned());
+        let (first, answer) = (self.as_recorded(first), self.as_recorded(answer));
+        if matches!((&first, &answer), (Cow::Owned(_), _) | (_, Cow::Owned(_))) {
+            ignored.extend(OF_THE_WHOLE_BODY.map(HeaderName::from_static));
+        }
+        answer.difference_from(&first, &ignored)
+    }
+
+    /// A first answer without what the endpoint leaves out of its record. A replay has to be without it already.
+    fn as_recorded<'a>(&self, answer: &'a Answer) -> Cow<'a, Answer> {
+        let pointers = self.policy.get().map_or(&[][..], |policy| policy.redact);
+        match self.is_replay(answer) {
+            true => Cow::Borrowed(answer),
+            false => answer.without(pointers),
         }
     }
 
@@ -282,30 +313,4 @@ impl Operation<'_> {
     pub(super) fn bare(&self) -> TestRequest {
         (self.maker)()
     }
-}
-
-/// Drops a future behind its so-manieth poll, as a server does whose client has gone away; what it gave, if it was over
-/// by then.
-pub(super) async fn drop_after<T>(polls: u32, future: LocalBoxFuture<'_, T>) -> Option<T> {
-    let mut future = Some(future);
-    let mut left = polls;
-    let over = poll_fn(|context| {
-        let Some(running) = future.as_mut() else {
-            return Poll::Ready(None);
-        };
-        left = left.saturating_sub(1);
-        match running.as_mut().poll(context) {
-            Poll::Ready(given) => Poll::Ready(Some(given)),
-            Poll::Pending if left == 0 => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
-        }
-    })
-    .await;
-    drop_quietly(future);
-    over
-}
-
-/// On a worker of actix diesel-async panics where a statement on SQLite is dropped.
-pub(super) fn drop_quietly<T>(dropped: T) {
-    let _dropped = catch_unwind(AssertUnwindSafe(move || drop(dropped)));
 }

@@ -4,6 +4,7 @@
 mod answer;
 mod course;
 mod door;
+mod driving;
 mod proof;
 mod report;
 mod rules;

@@ -38,7 +38,12 @@ type Asked<'a, T> = Box<dyn Fn() -> LocalBoxFuture<'a, T> + 'a>;
 /// proved as well, save for what this needs; [`failing`](Self::failing) then says how the handler is made to fail.
 ///
 /// What it cannot see is what happens between processes and when one dies; a process under `kill -9` is the test for
-/// that.
+/// that. Nor can it come between a handler's look and its record where no await stands between them, because it has one
+/// thread: where requests are over at their first poll, [`Rule::Concurrent`] and [`Rule::DroppedClient`] are not proven.
+/// `idem check` asks a running server.
+///
+/// What two marked replays of one key have different in a header is not from the record. Such a header is not compared,
+/// and the report says so, save for `Location`, `Content-Location`, `Content-Type`, `ETag` and `Last-Modified`.
 ///
 /// # Examples
 ///
@@ -157,7 +162,8 @@ impl<'a> Proof<'a> {
     }
 
     /// Counts, by the application's own means, what the endpoint has done: rows, messages, calls. By how much the first
-    /// request changes it is one effect.
+    /// request changes it is one effect. Without it no rule is proven that an effect could contradict; with
+    /// [`Rule::Effects`] [skipped](Self::skip) the report is about answers alone.
     #[must_use]
     pub fn effects(mut self, count: impl AsyncFn() -> i64 + 'a) -> Self {
         self.effects = Some(asked(count));
@@ -180,7 +186,9 @@ impl<'a> Proof<'a> {
     }
 
     /// How a run comes to outlive its claim: `slow` makes of the request, and of its retries, one whose handler takes
-    /// long, and `lapse` returns when its claim is trusted no more. Without it [`Rule::LateOwner`] is skipped.
+    /// long, and `lapse` returns when its claim is trusted no more. Without it [`Rule::LateOwner`] is not proven, save in
+    /// transaction mode, where no run outlives its claim, and where it is skipped. In lease mode it is not proven either
+    /// if the retry is told that the first run is still in flight.
     ///
     /// The runtime's handlers in lease mode are held by the proof, and their heartbeat is stopped; `slow` may return
     /// the request as it is, and `lapse` waits for the length of the lease.
@@ -216,7 +224,8 @@ impl<'a> Proof<'a> {
     }
 
     /// A header that may differ between an answer and its replay, because a middleware outside of the protection sets
-    /// it anew: a request's number, what is left of a limit.
+    /// it anew: whether a cache has answered, what is left of a limit. One that differs between any two replays (a
+    /// request's number) needs no mention.
     #[must_use]
     pub fn volatile_header(mut self, name: HeaderName) -> Self {
         self.volatile_headers.push(name);
@@ -231,7 +240,12 @@ impl<'a> Proof<'a> {
         self
     }
 
-    /// Asserts that every rule holds that is not [skipped](Self::skip).
+    /// Asserts that every rule holds that is not skipped: by [`skip`](Self::skip), or by the proof itself, which leaves
+    /// out [`Rule::RefusedBody`] without [`refused_body`](Self::refused_body), [`Rule::LateOwner`] in transaction mode
+    /// without [`outliving`](Self::outliving), and [`Rule::InFlight`] of endpoints that are not the runtime's.
+    ///
+    /// A minor release may add a rule, or see more of one, and this then fails where it has passed. Whoever cannot have
+    /// that asserts the rules that they name, on the report of [`check`](Self::check).
     ///
     /// # Panics
     ///

@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What must hold of an endpoint. In the order of a report.
+use actix_web::http::header::HeaderName;
+
+/// What must hold of an endpoint. In the order of a report. A minor release may add rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Rule {
@@ -15,7 +17,8 @@ pub enum Rule {
     Effects,
     /// A retry gets the first answer (status, headers, body), and does nothing. `Date`, what belongs to one
     /// connection (RFC 9110, section 7.6.1) and what only the first answer may have (`Set-Cookie`,
-    /// `WWW-Authenticate`, `Authentication-Info`) do not count.
+    /// `WWW-Authenticate`, `Authentication-Info`) do not count. What the endpoint's `redact` leaves out of the record is
+    /// missing in a replay, with the fields about the bytes of the whole body.
     Retry,
     /// A replay says that it is one.
     Marker,
@@ -26,16 +29,18 @@ pub enum Rule {
     /// and another body with 422. Of the runtime's own handlers only, which can be held.
     InFlight,
     /// Many requests at the same time have one effect; who is not answered as the first one is, gets 409 with
-    /// `Retry-After`.
+    /// `Retry-After`. Not proven if none met another.
     Concurrent,
-    /// A client that goes away at any moment gets an answer on retry, and its operation has one effect.
+    /// A client that goes away at any moment gets an answer on retry, and its operation has one effect. Not proven if
+    /// there is no such moment.
     DroppedClient,
     /// A handler that panics or fails leaves nothing and no record, and a retry carries the operation out. In lease
     /// mode: what is done once stays done once, and a retry is told what the endpoint declares.
     Failure,
-    /// A run that has outlived its claim, and a retry that came meanwhile, have one effect between them.
+    /// A run that has outlived its claim, and a retry that came meanwhile, have one effect between them, and a later
+    /// retry is answered; or told that it is unresolved, if the endpoint holds such operations.
     LateOwner,
-    /// The same key of another account is another operation.
+    /// The same key of another account is another operation, with an answer of its own.
     OtherAccount,
     /// Where the key is required, a request without one is refused with 400 and does nothing; where it is optional,
     /// it is carried out.
@@ -65,8 +70,18 @@ impl Rule {
         Self::RefusedBody,
     ];
 
-    fn sentence(self) -> &'static str {
+    /// What is claimed, of effects and answers or of answers alone.
+    fn sentence(self, is_of_answers: bool) -> &'static str {
         match self {
+            Self::Retry if is_of_answers => "a retry gets the first answer, byte for byte",
+            Self::Concurrent if is_of_answers => "requests at the same time get one answer",
+            Self::Failure if is_of_answers => "a failure is not remembered",
+            Self::LateOwner if is_of_answers => {
+                "a run that outlives its claim gives no second answer"
+            }
+            Self::OtherAccount if is_of_answers => {
+                "the same key of another account has its own answer"
+            }
             Self::FirstRequest => "a request with a new key is carried out",
             Self::Effects => "`effects` sees what it does",
             Self::Retry => "a retry gets the first answer, byte for byte, and does nothing",
@@ -103,15 +118,15 @@ pub enum Verdict {
 /// excerpts of answers, and no keys.
 #[derive(Debug, Clone)]
 pub struct Report {
-    endpoint: String,
-    verdicts: BTreeMap<Rule, Verdict>,
+    pub(super) endpoint: String,
+    pub(super) verdicts: BTreeMap<Rule, Verdict>,
+    /// Whether effects were not counted, because the test says that there is nothing to count.
+    pub(super) is_of_answers: bool,
+    /// Fields that were not compared, because replays differ in them.
+    pub(super) unsettled: Vec<HeaderName>,
 }
 
 impl Report {
-    pub(super) fn new(endpoint: String, verdicts: BTreeMap<Rule, Verdict>) -> Self {
-        Self { endpoint, verdicts }
-    }
-
     /// The word on a rule.
     #[must_use]
     pub fn verdict(&self, rule: Rule) -> Option<&Verdict> {
@@ -130,7 +145,10 @@ impl Report {
         self.of(|verdict| matches!(verdict, Verdict::Unproven(_)))
     }
 
-    /// Whether no rule is broken, and none unproven.
+    /// Whether no rule is broken, and none unproven. Skipped ones do not count.
+    ///
+    /// Where [`Rule::Effects`] is skipped and nothing was counted, this is about answers alone: that there was one effect
+    /// is then not claimed, and the report says so.
     #[must_use]
     pub fn is_proven(&self) -> bool {
         self.broken().is_empty() && self.unproven().is_empty()
@@ -151,6 +169,15 @@ impl fmt::Display for Report {
             f,
             "{endpoint}: {broken} of {all} rules broken, {unproven} not proven"
         )?;
+        if self.is_of_answers {
+            writeln!(f, "  effects were not counted: this is about answers alone")?;
+        }
+        for name in &self.unsettled {
+            writeln!(
+                f,
+                "  not compared: `{name}`, in which two replays differ, so that it is not from the record"
+            )?;
+        }
         for (rule, verdict) in &self.verdicts {
             let (word, notes) = match verdict {
                 Verdict::Proven => ("proven", &[][..]),
@@ -158,7 +185,11 @@ impl fmt::Display for Report {
                 Verdict::Unproven(note) => ("UNPROVEN", std::slice::from_ref(note)),
                 Verdict::Skipped(note) => ("skipped", std::slice::from_ref(note)),
             };
-            writeln!(f, "  {word:<8}  {rule:?}: {}", rule.sentence())?;
+            writeln!(
+                f,
+                "  {word:<8}  {rule:?}: {}",
+                rule.sentence(self.is_of_answers)
+            )?;
             for note in notes {
                 writeln!(f, "            - {note}")?;
             }

@@ -40,6 +40,7 @@ macro_rules! stamp {
     ($name:ident $backend:ident $connection:ty, $config:expr) => {
         mod $name {
             use std::sync::atomic::{AtomicI64, Ordering};
+            use std::time::Duration;
 
             use actix_web::test::init_service;
             use actix_web::{App, HttpRequest, HttpResponse, post, web};
@@ -157,6 +158,50 @@ macro_rules! stamp {
                 let database = open::database(Backend::$backend).await;
                 let proof = late(proof(&database, "/accepting"));
                 proven_in_lease_mode(&report(&database, 4, &calls, proof).await);
+                database.discard().await;
+            }
+
+            #[actix_web::test]
+            async fn a_lease_that_has_not_run_out_proves_nothing_of_late_owners() {
+                let calls = web::Data::default();
+                for path in ["/held", "/rerun", "/accepting"] {
+                    let database = open::database(Backend::$backend).await;
+                    let proof = proof(&database, path).outliving(|request| request, async || {});
+                    let hasty = report(&database, 4, &calls, proof).await;
+                    assert_eq!(hasty.broken(), [], "{hasty}");
+                    assert_eq!(hasty.unproven(), [Rule::LateOwner], "{hasty}");
+                    assert!(hasty.to_string().contains("still trusted"), "{hasty}");
+                    database.discard().await;
+                }
+            }
+
+            /// Where the endpoint holds what is unresolved, that is an answer.
+            #[actix_web::test]
+            async fn a_late_owner_that_fails_is_told_from_one_that_is_held() {
+                let calls = web::Data::default();
+                for (path, broken) in [("/held", &[][..]), ("/rerun", &[Rule::LateOwner])] {
+                    let database = open::database(Backend::$backend).await;
+                    let proof = proof(&database, path).outliving(
+                        |request| request.insert_header(("x-fail", "1")),
+                        async || tokio::time::sleep(Duration::from_millis(1100)).await,
+                    );
+                    let report = report(&database, 4, &calls, proof).await;
+                    assert_eq!(report.broken(), broken, "{report}");
+                    assert_eq!(report.unproven(), [], "{report}");
+                    database.discard().await;
+                }
+            }
+
+            #[actix_web::test]
+            async fn nothing_is_proven_of_late_owners_of_whom_nobody_has_said_anything() {
+                let calls = web::Data::default();
+                let database = open::database(Backend::$backend).await;
+                let silent = report(&database, 4, &calls, proof(&database, "/held")).await;
+                assert_eq!(silent.broken(), [], "{silent}");
+                assert_eq!(silent.unproven(), [Rule::LateOwner], "{silent}");
+                let left_out = proof(&database, "/held").skip(Rule::LateOwner, "on purpose");
+                let left_out = report(&database, 4, &calls, left_out).await;
+                assert!(left_out.is_proven(), "{left_out}");
                 database.discard().await;
             }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod blocking;
+mod inline;
 mod leased;
 #[allow(dead_code, reason = "the settings' tests use more of it")]
 #[path = "../settings/open.rs"]

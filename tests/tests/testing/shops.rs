@@ -4,13 +4,20 @@
 use std::time::Duration;
 
 use actix_web::App;
+use actix_web::http::header::HeaderName;
 use actix_web::test::{TestRequest, init_service};
 use idem_runtime::testing::{Proof, Report, Rule, Verdict};
 use idem_tests::broken::{Defect, Shop, configure};
 use serde_json::json;
+use tempfile::TempDir;
 
 /// All that there is to be said of a shop.
 fn proof(shop: &Shop) -> Proof<'_> {
+    uncounted().effects(async || shop.orders())
+}
+
+/// The same without its orders.
+fn uncounted<'a>() -> Proof<'a> {
     let order = |quantity: &str| format!("{{\"item\": \"tea\", \"quantity\": {quantity}}}");
     let request = move || {
         TestRequest::post()
@@ -28,16 +35,28 @@ fn proof(shop: &Shop) -> Proof<'_> {
             |request| request.set_json(json!({"item": "tea", "sleep_ms": 1500})),
             async || tokio::time::sleep(Duration::from_millis(1200)).await,
         )
-        .effects(async || shop.orders())
         .patience(Duration::from_secs(5))
 }
 
-async fn report(defect: Defect) -> Report {
+/// A shop, and the directory that it is in.
+fn open(defect: Defect) -> (TempDir, Shop) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("shop.db");
     let shop = Shop::open(defect, path.to_str().unwrap());
+    (directory, shop)
+}
+
+async fn report(defect: Defect) -> Report {
+    let (_directory, shop) = open(defect);
     let app = init_service(App::new().configure(configure(shop.clone()))).await;
     proof(&shop).check(&app).await
+}
+
+/// Of a proof that does not look at the shop's orders.
+async fn report_of(defect: Defect, proof: Proof<'_>) -> Report {
+    let (_directory, shop) = open(defect);
+    let app = init_service(App::new().configure(configure(shop))).await;
+    proof.check(&app).await
 }
 
 /// How many orders there are by then depends on how often a request is polled.
@@ -128,10 +147,58 @@ async fn work_that_ends_with_its_client_is_found() {
 }
 
 #[actix_web::test]
+async fn what_is_not_counted_is_not_proven_and_not_claimed() {
+    let silent = report_of(Defect::None, uncounted()).await;
+    assert_eq!(silent.broken(), [], "{silent}");
+    for &rule in Rule::ALL {
+        let is_of_answers = matches!(rule, Rule::FirstRequest | Rule::Marker | Rule::InFlight);
+        let is_unproven = silent.unproven().contains(&rule);
+        assert_eq!(is_unproven, !is_of_answers, "{rule:?}: {silent}");
+    }
+    let told = uncounted().skip(Rule::Effects, "nobody can count them");
+    let told = report_of(Defect::None, told).await;
+    assert!(told.is_proven(), "{told}");
+    insta::assert_snapshot!(without_numbers(&told));
+}
+
+/// A handler with the defect is seen by its answers alone, although they do not say that they are replays.
+#[actix_web::test]
+async fn the_answer_of_another_account_is_found_without_a_mark() {
+    let proof = || {
+        uncounted()
+            .skip(Rule::Effects, "it is about the answers")
+            .replayed_header(HeaderName::from_static("x-other"))
+            .volatile_header(HeaderName::from_static("idempotent-replayed"))
+    };
+    let rules = [Rule::Marker, Rule::OtherAccount];
+    assert_broken(&report_of(Defect::GlobalScope, proof()).await, &rules);
+    assert_broken(&report_of(Defect::None, proof()).await, &[Rule::Marker]);
+}
+
+#[actix_web::test]
+async fn answers_that_say_nothing_are_nobodys() {
+    assert_broken(&report(Defect::Alike).await, &[]);
+}
+
+#[actix_web::test]
+async fn who_is_never_carried_out_is_no_late_owner() {
+    let failing = uncounted()
+        .skip(Rule::Effects, "it is about the answers")
+        .outliving(
+            |request| request.set_json(json!({"item": "tea", "sleep_ms": 1500, "fail": true})),
+            async || tokio::time::sleep(Duration::from_millis(1200)).await,
+        );
+    let report = report_of(Defect::None, failing).await;
+    assert_broken(&report, &[Rule::LateOwner]);
+    assert!(
+        report.to_string().contains("then a retry got 503"),
+        "{report}"
+    );
+}
+
+#[actix_web::test]
 async fn what_nobody_has_said_is_not_proven() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("shop.db");
-    let shop = Shop::open(Defect::None, path.to_str().unwrap());
+    let (_directory, shop) = open(Defect::None);
     let app = init_service(App::new().configure(configure(shop))).await;
     let request = || {
         TestRequest::post()
@@ -149,9 +216,7 @@ async fn what_nobody_has_said_is_not_proven() {
 #[actix_web::test]
 #[should_panic = "OtherBody"]
 async fn a_proof_that_fails_fails_its_test() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("shop.db");
-    let shop = Shop::open(Defect::NoFingerprint, path.to_str().unwrap());
+    let (_directory, shop) = open(Defect::NoFingerprint);
     let app = init_service(App::new().configure(configure(shop.clone()))).await;
     proof(&shop).run(&app).await;
 }

@@ -17,6 +17,11 @@ pub(super) async fn is_another_operation(course: &Course<'_, '_>) -> Verdict {
     let Some(first) = course.done(&mut faults, &operation).await else {
         return faults.into();
     };
+    // Before theirs: what grows with time then tells theirs from the first as well.
+    let another = course.send(&course.twin(&operation)).await;
+    let are_told_apart = another.is_ok_and(|another| {
+        another.has_succeeded() && course.distinction(&first, &another).is_some()
+    });
     let (theirs, changed) = course.changed_by(course.send_as(&operation, change)).await;
     course.expect(
         &mut faults,
@@ -27,6 +32,10 @@ pub(super) async fn is_another_operation(course: &Course<'_, '_>) -> Verdict {
     match theirs {
         Ok(answer) if course.is_replay(&answer) => {
             faults.push(format!("it got a replay: {}", answer.in_short()));
+        }
+        Ok(answer) if are_told_apart && course.distinction(&first, &answer).is_none() => {
+            let got = answer.in_short();
+            faults.push(format!("it got the answer of the first account: {got}"));
         }
         Ok(answer) if answer.has_succeeded() => {
             if let Ok(again) = course.send_as(&operation, change).await

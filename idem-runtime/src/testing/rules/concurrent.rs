@@ -1,9 +1,8 @@
 //! Many requests of one key at the same time.
 
-use futures_util::future::join_all;
-
 use super::super::answer::Answer;
 use super::super::course::{Course, Faults};
+use super::super::driving::at_once;
 use super::super::report::Verdict;
 
 const REQUESTS: usize = 20;
@@ -11,9 +10,8 @@ const REQUESTS: usize = 20;
 pub(super) async fn one_effect(course: &Course<'_, '_>) -> Verdict {
     let mut faults = Faults::default();
     let operation = course.operation().await;
-    // None of them is over before each has begun.
-    let all = join_all((0..REQUESTS).map(|_| course.send(&operation)));
-    let (answers, changed) = course.changed_by(all).await;
+    let all = at_once((0..REQUESTS).map(|_| course.send(&operation)));
+    let ((answers, running), changed) = course.changed_by(all).await;
     course.expect(
         &mut faults,
         1,
@@ -21,6 +19,7 @@ pub(super) async fn one_effect(course: &Course<'_, '_>) -> Verdict {
         &format!("behind {REQUESTS} requests"),
     );
     let (mut first, mut firsts): (Option<Answer>, usize) = (None, 0);
+    let mut have_met = running > 1;
     let mut differences = Vec::new();
     for answer in answers {
         let answer = match answer {
@@ -31,6 +30,7 @@ pub(super) async fn one_effect(course: &Course<'_, '_>) -> Verdict {
             }
         };
         let Some(wrong) = course.in_flight(&answer) else {
+            have_met = true;
             continue;
         };
         if !answer.has_succeeded() {
@@ -58,6 +58,10 @@ pub(super) async fn one_effect(course: &Course<'_, '_>) -> Verdict {
                 .await;
         }
         None => faults.push(format!("none of {REQUESTS} requests was carried out")),
+    }
+    if !have_met && faults.0.is_empty() {
+        let reason = "the requests ran one after the other on this thread: use `idem check` against a running server";
+        return Verdict::Unproven(reason.to_owned());
     }
     faults.into()
 }

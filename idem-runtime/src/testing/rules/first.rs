@@ -1,5 +1,6 @@
 //! The first request and its retries, which all other rules build on.
 
+use super::super::answer::unsettled;
 use super::super::course::{Course, Faults};
 use super::super::door::Fault;
 use super::super::report::Verdict;
@@ -54,20 +55,27 @@ pub(super) async fn begin(course: &Course<'_, '_>) -> Beginning {
 
     let (mut retry, mut marker) = (Faults::default(), Faults::default());
     let retrying = async {
+        let mut answers = Vec::with_capacity(RETRIES);
         for _ in 0..RETRIES {
             match course.send(&operation).await {
-                Ok(answer) => {
-                    let difference = course.difference(&first, &answer);
-                    difference.into_iter().for_each(|fault| retry.push(fault));
-                    if !course.is_replay(&answer) {
-                        marker.push(format!("a retry has no `{}`", course.marker()));
-                    }
-                }
+                Ok(answer) => answers.push(answer),
                 Err(error) => retry.push(error.to_string()),
             }
         }
+        answers
     };
-    let ((), changed) = course.changed_by(retrying).await;
+    let (answers, changed) = course.changed_by(retrying).await;
+    let (replays, others): (Vec<_>, Vec<_>) = answers
+        .into_iter()
+        .partition(|answer| course.is_replay(answer));
+    if !others.is_empty() {
+        marker.push(format!("a retry has no `{}`", course.marker()));
+    }
+    course.unsettled.replace(unsettled(&replays));
+    for answer in replays.iter().chain(&others) {
+        let difference = course.difference(&first, answer);
+        difference.into_iter().for_each(|fault| retry.push(fault));
+    }
     course.differs.set(!retry.0.is_empty());
     course.expect(&mut retry, 0, changed, &format!("behind {RETRIES} retries"));
     Beginning {

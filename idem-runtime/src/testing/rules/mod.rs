@@ -27,9 +27,31 @@ pub(super) async fn all(course: &Course<'_, '_>) -> Report {
             Some(reason) => Verdict::Skipped(reason),
             None => one(course, rule, &beginning).await,
         };
-        verdicts.insert(rule, verdict);
+        verdicts.insert(rule, counted(course, rule, verdict));
     }
-    Report::new(beginning.endpoint, verdicts)
+    Report {
+        endpoint: beginning.endpoint,
+        verdicts,
+        is_of_answers: is_of_answers(course),
+        unsettled: course.unsettled.take(),
+    }
+}
+
+/// What an uncounted effect might contradict is not proven, unless the test says that there is nothing to count.
+fn counted(course: &Course<'_, '_>, rule: Rule, verdict: Verdict) -> Verdict {
+    let has_effects = !matches!(rule, Rule::FirstRequest | Rule::Effects | Rule::Marker);
+    let is_open = course.one.get().is_none() && !is_of_answers(course);
+    match verdict {
+        Verdict::Proven if is_open && has_effects => {
+            Verdict::Unproven("effects were not counted".to_owned())
+        }
+        verdict => verdict,
+    }
+}
+
+/// Whether nothing was counted, and the test says so.
+fn is_of_answers(course: &Course<'_, '_>) -> bool {
+    course.one.get().is_none() && because(course, Rule::Effects).is_some()
 }
 
 /// Why it is left out.
