@@ -35,7 +35,7 @@ use crate::confirm::ask;
 use crate::error::Error;
 
 /// Operations of a server that keeps everything, beyond one for each check.
-const MORE: usize = 12;
+const MORE: usize = 6;
 
 pub(crate) async fn check(asked: Asked) -> Result<ExitCode, Error> {
     let ids: Vec<_> = CHECKS.iter().map(|check| check.id).collect();
