@@ -45,7 +45,23 @@ pub(super) struct Comparison<'a> {
 
 impl Answer {
     pub(super) fn is_success(&self) -> bool {
-        self.status < 400
+        (200..300).contains(&self.status)
+    }
+
+    /// Headers in which two replays of one answer differ, and which say nothing of what was done.
+    pub(super) fn volatile(&self, other: &Self) -> Vec<HeaderName> {
+        let is_kept = |name: &str| {
+            matches!(name, "location" | "etag" | "link") || name.starts_with("content-")
+        };
+        let mut names: Vec<_> = other.headers.keys().chain(self.headers.keys()).collect();
+        names.sort_by_key(|name| name.as_str());
+        names.dedup();
+        names.retain(|name| {
+            !is_kept(name.as_str())
+                && !INCOMPARABLE.contains(&name.as_str())
+                && self.lines(name) != other.lines(name)
+        });
+        names.into_iter().cloned().collect()
     }
 
     /// All that is said in headers of this name.

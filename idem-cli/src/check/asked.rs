@@ -17,11 +17,12 @@ pub(crate) struct Asked {
     /// The method of the requests.
     #[arg(long, default_value = "POST")]
     pub(crate) method: String,
-    /// A header of every request, `name: value`; any number of them. What it says is never printed.
+    /// A header of every request, `name: value`, or `@FILE` with one in each line; any number of them. What it says is
+    /// never printed. Others on this machine can read what stands on a command line, and not a file that is yours.
     #[arg(long, value_name = "HEADER")]
     pub(crate) header: Vec<String>,
     /// A header that makes the same request another client's, such as its `Authorization`; instead of the
-    /// `--header` of that name. Any number of them.
+    /// `--header` of that name. Any number of them, or `@FILE`.
     #[arg(long, value_name = "HEADER")]
     pub(crate) other_header: Vec<String>,
     /// The body of a request that succeeds: the text itself, `@FILE`, or `-` for standard input.
@@ -57,6 +58,10 @@ pub(crate) struct Asked {
     /// Print one JSON document instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Checks that have to be made in full, or `all`: where one is skipped, or only answers are seen, the server could
+    /// not be checked.
+    #[arg(long, value_name = "CHECK", value_delimiter = ',')]
+    pub(crate) require: Vec<String>,
     /// Write the outcomes into this file too, as JUnit XML.
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,

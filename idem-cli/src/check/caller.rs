@@ -43,11 +43,26 @@ impl Callers {
     }
 }
 
+/// Each is a header, or `@` and a file with one in each line: what stands on a command line, others can read.
 fn lines(option: &str, texts: &[String]) -> Result<HeaderMap, Error> {
     let mut lines = HeaderMap::new();
     for text in texts {
-        let (name, value) = line(option, text)?;
-        lines.append(name, value);
+        let file = match text.strip_prefix('@') {
+            Some(path) => std::fs::read_to_string(path)
+                .map_err(|error| Error::Usage(format!("{option}: {error}")))?,
+            None => String::new(),
+        };
+        let texts = match text.starts_with('@') {
+            true => file
+                .lines()
+                .filter(|line| !line.trim().is_empty())
+                .collect(),
+            false => vec![text.as_str()],
+        };
+        for text in texts {
+            let (name, value) = line(option, text)?;
+            lines.append(name, value);
+        }
     }
     Ok(lines)
 }

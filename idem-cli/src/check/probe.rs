@@ -1,10 +1,10 @@
-//! The requests that a run of checks is made of, and what was learnt of the server before the first check.
+//! The requests that a run of checks is made of, and how their answers are compared and their effects counted.
 
 use std::cell::Cell;
 
 use hyper::Method;
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -14,6 +14,7 @@ use super::bodies::Bodies;
 use super::caller::Callers;
 use super::place::Place;
 use super::profile::{Base, KeyForm, Profile};
+use super::redact::redact;
 use super::wire::{Outgoing, Wire};
 use crate::error::Error;
 
@@ -38,30 +39,6 @@ struct Counter {
     wire: Wire,
     target: String,
     pointer: String,
-}
-
-/// What came of the first three requests: one operation, its retry, and another operation with the same body.
-pub(super) struct Baseline {
-    pub(super) key: String,
-    pub(super) first: Answer,
-    pub(super) another: Answer,
-    /// Effects of one and of the other.
-    pub(super) effects: Option<(i64, i64)>,
-    /// How the retry differs from the first answer, in what the profile compares.
-    pub(super) flaw: Option<String>,
-    /// Whether replays say that they are some.
-    pub(super) marks: bool,
-    /// Whether answers of different operations differ.
-    pub(super) differ: bool,
-}
-
-/// What an answer is in view of an earlier one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Relation {
-    Replay,
-    New,
-    /// Both would look like this.
-    Unknown,
 }
 
 impl Probe {
@@ -159,51 +136,17 @@ impl Probe {
         }
     }
 
-    /// Asks for the first three answers. Without a success nothing can be checked.
-    pub(super) async fn baseline(&self) -> Result<Baseline, Error> {
-        let (key, another_key) = (self.key(), self.key());
-        let before = self.count(&self.callers.me).await?;
-        let first = self.successful(&key).await?;
-        let retried = self.wire.send(&self.request(&key)).await?;
-        let between = self.count(&self.callers.me).await?;
-        let another = self.successful(&another_key).await?;
-        let behind = self.count(&self.callers.me).await?;
-        let effects = match (before, between, behind) {
-            (Some(before), Some(between), Some(behind)) => {
-                Some((between - before, behind - between))
-            }
-            _ => None,
-        };
-        let flaw = self.difference(&first, &retried, self.is_strict());
-        let is_exact = self.is_strict() && flaw.is_none();
-        Ok(Baseline {
-            key,
-            flaw,
-            marks: !self.is_marked(&first) && self.is_marked(&retried),
-            differ: self.difference(&first, &another, is_exact).is_some(),
-            first,
-            another,
-            effects,
-        })
-    }
-
-    async fn successful(&self, key: &str) -> Result<Answer, Error> {
-        let answer = self.wire.send(&self.request(key)).await?;
-        let why = match answer.status {
-            301 | 307 | 308 => "what is to be checked is elsewhere",
-            _ if answer.is_success() => return Ok(answer),
-            _ => "only one that succeeds can be checked",
-        };
-        let status = answer.status;
-        let what = format!("a request with a new key is answered {status}: {why}");
-        Err(Error::Unchecked(what))
-    }
-
     /// The difference between two answers, of which only one may have the marker.
-    fn difference(&self, first: &Answer, now: &Answer, is_exact: bool) -> Option<String> {
+    pub(super) fn difference(
+        &self,
+        first: &Answer,
+        now: &Answer,
+        is_exact: bool,
+        volatile: &[HeaderName],
+    ) -> Option<String> {
         let how = Comparison {
             is_exact,
-            ignored: &self.profile.ignored,
+            ignored: &[&self.profile.ignored, volatile].concat(),
             show: self.show,
         };
         let without = |answer: &Answer| {
@@ -211,6 +154,7 @@ impl Probe {
             if let Some((name, _)) = &self.profile.marker {
                 answer.headers.remove(name);
             }
+            redact(&mut answer.headers, &mut answer.body, &self.profile.redact);
             answer
         };
         without(now).difference(&without(first), &how)
@@ -254,28 +198,5 @@ impl Probe {
             ))
         };
         count.map(Some).ok_or_else(none)
-    }
-}
-
-impl Baseline {
-    /// The difference between two answers of one operation. What is wrong with every replay has been found already, and
-    /// is not found again by every check.
-    pub(super) fn difference(&self, probe: &Probe, first: &Answer, now: &Answer) -> Option<String> {
-        probe.difference(first, now, probe.is_strict() && self.flaw.is_none())
-    }
-
-    /// What `now` is in view of `first`.
-    pub(super) fn relation(&self, probe: &Probe, first: &Answer, now: &Answer) -> Relation {
-        if self.marks {
-            return match probe.is_marked(now) {
-                true => Relation::Replay,
-                false => Relation::New,
-            };
-        }
-        match self.difference(probe, first, now) {
-            Some(_) => Relation::New,
-            None if self.differ => Relation::Replay,
-            None => Relation::Unknown,
-        }
     }
 }

@@ -42,6 +42,8 @@ pub(super) struct Profile {
     pub(super) in_flight: Rule,
     /// Headers that need not be the same in a replay.
     pub(super) ignored: Vec<HeaderName>,
+    /// Members of JSON answers that a replay does not have (RFC 6901).
+    pub(super) redact: Vec<String>,
     /// Checks that need not hold, and why not.
     pub(super) deviations: BTreeMap<String, String>,
     /// What else is not as in the profile that it is based on.
@@ -58,6 +60,8 @@ struct File {
     replay_header: Option<String>,
     #[serde(default)]
     ignore_headers: Vec<String>,
+    #[serde(default)]
+    redact: Vec<String>,
     missing: Option<Refusal>,
     malformed: Option<Refusal>,
     mismatch: Option<Refusal>,
@@ -101,6 +105,7 @@ impl Profile {
             mismatch: Rule::status(422),
             in_flight: Rule::status(409),
             ignored: Vec::new(),
+            redact: Vec::new(),
             deviations: BTreeMap::new(),
             notes: Vec::new(),
         }
@@ -172,6 +177,14 @@ impl Profile {
             profile
                 .notes
                 .push(format!("{name} need not be the same in a replay"));
+        }
+        for pointer in file.redact {
+            if !pointer.starts_with('/') {
+                return Err(wrong(format!("{pointer:?} is no pointer to a member")));
+            }
+            let note = format!("a replay does not have {pointer}");
+            profile.notes.push(note);
+            profile.redact.push(pointer);
         }
         for (rule, refusal) in [
             (&mut profile.missing, file.missing),
@@ -248,6 +261,7 @@ mod tests {
                 "based-on = 'draft'\nkey-header = 'X Key'",
                 "no name of a header",
             ),
+            ("based-on = 'draft'\nredact = ['card']", "no pointer"),
             (
                 "based-on = 'draft'\n[deviations]\nnew-keys = 'x'",
                 "mismatch",

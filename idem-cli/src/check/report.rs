@@ -1,18 +1,22 @@
 //! What came of all checks: for people, and as one JSON document.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
 
+use super::checks::Level;
 use super::probe::Probe;
 use crate::output::{self, printable, table};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Outcome {
     Passed,
     /// The answers are right, and nobody could count the effects.
     AnswersOnly,
+    /// Not kept, which the draft allows.
+    Advised,
     /// Not kept, as the profile says.
     Deviation,
     Violated,
@@ -23,10 +27,21 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
+    const ALL: [Self; 7] = [
+        Self::Passed,
+        Self::AnswersOnly,
+        Self::Advised,
+        Self::Deviation,
+        Self::Violated,
+        Self::Skipped,
+        Self::Unchecked,
+    ];
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Passed => "passed",
             Self::AnswersOnly => "answers only",
+            Self::Advised => "advised",
             Self::Deviation => "deviation",
             Self::Violated => "VIOLATED",
             Self::Skipped => "skipped",
@@ -39,6 +54,7 @@ impl Outcome {
 pub(super) struct Row {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
+    pub(super) level: Level,
     pub(super) outcome: Outcome,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) detail: Option<String>,
@@ -55,23 +71,31 @@ pub(super) struct Report {
     pub(super) profile: String,
     /// What the profile changes in general.
     pub(super) notes: Vec<String>,
+    /// What was seen of the server in front of all checks.
+    pub(super) observed: Vec<String>,
     pub(super) key_prefix: String,
     pub(super) effects_counted: bool,
     pub(super) conformant: bool,
+    /// Without those, that a server conforms says little: how many checks there are of each outcome.
+    pub(super) counts: BTreeMap<Outcome, usize>,
     pub(super) checks: Vec<Row>,
 }
 
 impl Report {
-    pub(super) fn of(probe: &Probe, checks: Vec<Row>) -> Self {
+    pub(super) fn of(probe: &Probe, observed: Vec<String>, checks: Vec<Row>) -> Self {
         let is_kept = |row: &Row| !matches!(row.outcome, Outcome::Violated | Outcome::Unchecked);
         Self {
             url: probe.place.shown.clone(),
             method: probe.method().to_string(),
             profile: probe.profile.name.clone(),
             notes: probe.profile.notes.clone(),
+            observed,
             key_prefix: probe.prefix().to_owned(),
             effects_counted: probe.counts(),
             conformant: checks.iter().all(is_kept),
+            counts: Outcome::ALL
+                .map(|outcome| (outcome, count(&checks, outcome)))
+                .into(),
             checks,
         }
     }
@@ -81,8 +105,7 @@ impl Report {
     }
 
     pub(super) fn count(&self, outcome: Outcome) -> usize {
-        let rows = self.checks.iter();
-        rows.filter(|row| row.outcome == outcome).count()
+        count(&self.checks, outcome)
     }
 
     pub(super) fn print(&self, json: bool) {
@@ -97,15 +120,21 @@ impl Report {
         for note in &self.notes {
             text += &format!("documented: {note}\n");
         }
+        for what in &self.observed {
+            text += &format!("seen: {what}\n");
+        }
         if !self.effects_counted {
             text += "effects are not counted, only answers looked at: say --count\n";
         }
         text += "\n";
         let rows = self.checks.iter().map(|row| {
-            let cells = [row.outcome.name(), row.id, row.title];
+            let cells = [row.outcome.name(), row.level.name(), row.id, row.title];
             cells.map(str::to_owned).to_vec()
         });
-        text += &table(&["OUTCOME", "CHECK", "WHAT HOLDS IF IT PASSES"], rows);
+        text += &table(
+            &["OUTCOME", "LEVEL", "CHECK", "WHAT HOLDS IF IT PASSES"],
+            rows,
+        );
         // That nothing was counted has been said.
         let said = self
             .checks
@@ -119,7 +148,7 @@ impl Report {
         }
         for (row, detail) in said {
             text += &format!("{} {}: {}\n", row.outcome.name(), row.id, printable(detail));
-            if row.outcome == Outcome::Violated {
+            if matches!(row.outcome, Outcome::Violated | Outcome::Advised) {
                 text += &format!("    otherwise {} ({})\n", row.why, row.source);
             }
         }
@@ -127,15 +156,7 @@ impl Report {
     }
 
     fn summary(&self) -> String {
-        let counted = [
-            Outcome::Passed,
-            Outcome::AnswersOnly,
-            Outcome::Deviation,
-            Outcome::Violated,
-            Outcome::Skipped,
-            Outcome::Unchecked,
-        ];
-        let counted = counted.map(|outcome| (outcome, self.count(outcome)));
+        let counted = Outcome::ALL.map(|outcome| (outcome, self.count(outcome)));
         let counted = counted.iter().filter(|(_, count)| *count > 0);
         let counted: Vec<_> = counted
             .map(|(outcome, count)| format!("{count} {}", outcome.name().to_lowercase()))
@@ -147,4 +168,8 @@ impl Report {
         };
         format!("{}: {verdict}", counted.join(", "))
     }
+}
+
+fn count(rows: &[Row], outcome: Outcome) -> usize {
+    rows.iter().filter(|row| row.outcome == outcome).count()
 }

@@ -6,16 +6,22 @@ use hyper::body::Bytes;
 use hyper::header::HeaderMap;
 
 use super::answer::Answer;
-use super::probe::{Baseline, Probe, Relation};
+use super::baseline::{Baseline, Relation};
+use super::probe::Probe;
 use super::rule::Rule;
 use super::wire::{Outgoing, WireError};
 use crate::error::Error;
 
+/// What a server, or whatever stands in front of it, says when it has too much to do.
+const BUSY: [u16; 4] = [429, 502, 503, 504];
+
 /// Why a check ends before its end.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The server does not keep it.
+    /// An answer is not as it has to be. A profile may document that.
     Violated(String),
+    /// It was done more often than once. No profile excuses that.
+    Doubled(String),
     /// It cannot be asked with what was given.
     Skipped(String),
     /// There was no answer that says one or the other.
@@ -40,12 +46,20 @@ pub(super) fn violated<T>(what: impl Into<String>) -> Finding<T> {
     Err(Stop::Violated(what.into()))
 }
 
+pub(super) fn doubled<T>(what: impl Into<String>) -> Finding<T> {
+    Err(Stop::Doubled(what.into()))
+}
+
 pub(super) struct Trial<'a> {
     pub(super) probe: &'a Probe,
     pub(super) baseline: &'a Baseline,
     pub(super) deviations: RefCell<Vec<String>>,
     /// Whether effects should have been counted, and nobody could.
     pub(super) is_uncounted: Cell<bool>,
+    /// Whether an answer could have been a replay or a new one: only a count tells.
+    pub(super) is_ambiguous: Cell<bool>,
+    /// What is worth knowing of a check that passes.
+    pub(super) note: RefCell<Option<String>>,
 }
 
 impl<'a> Trial<'a> {
@@ -55,6 +69,8 @@ impl<'a> Trial<'a> {
             baseline,
             deviations: RefCell::default(),
             is_uncounted: Cell::default(),
+            is_ambiguous: Cell::default(),
+            note: RefCell::default(),
         }
     }
 
@@ -80,17 +96,32 @@ impl<'a> Trial<'a> {
     pub(super) fn is_success(&self, answer: &Answer, what: &str) -> Finding {
         match answer.is_success() {
             true => Ok(()),
-            false => violated(format!("{what} is answered {}", answer.status)),
+            false => self.wrong(answer, format!("{what} is answered {}", answer.status)),
         }
     }
 
     /// It is the refusal that the profile wants.
     pub(super) fn is_refused(&self, answer: &Answer, rule: &Rule, what: &str) -> Finding {
         if let Some(complaint) = rule.complaint(answer) {
-            return violated(format!("{what}: {complaint}"));
+            return self.wrong(answer, format!("{what}: {complaint}"));
         }
         self.deviations.borrow_mut().extend(rule.deviation());
         Ok(())
+    }
+
+    /// Whether it is an answer of the operation, and not that the operation still runs. The latter is asked first: a
+    /// server may say it with 202.
+    pub(super) fn is_done(&self, answer: &Answer, what: &str) -> Finding<bool> {
+        let rule = &self.probe.profile.in_flight;
+        let first = &self.baseline.first;
+        let is_told_apart = first.status != rule.status
+            || (rule.complaint(answer).is_none() && rule.complaint(first).is_some());
+        let is_running = answer.status == rule.status && is_told_apart;
+        if answer.is_success() && !is_running {
+            return Ok(true);
+        }
+        self.is_refused(answer, rule, what)?;
+        Ok(false)
     }
 
     /// It is the first answer again.
@@ -100,8 +131,16 @@ impl<'a> Trial<'a> {
             (Relation::New, None) => violated(format!("{what} is answered as a new operation")),
             // With the marker it is a replay, however it looks: see `Baseline::flaw`.
             (Relation::Replay, Some(_)) if self.baseline.flaw.is_some() => Ok(()),
-            (_, Some(difference)) => violated(format!("{what}: {difference}")),
+            (_, Some(difference)) => self.wrong(now, format!("{what}: {difference}")),
             (_, None) => Ok(()),
+        }
+    }
+
+    /// A violation, unless the server only has no time.
+    pub(super) fn wrong<T>(&self, answer: &Answer, what: String) -> Finding<T> {
+        match BUSY.contains(&answer.status) {
+            true => Err(Stop::Unchecked(format!("the server is busy: {what}"))),
+            false => violated(what),
         }
     }
 
@@ -110,7 +149,15 @@ impl<'a> Trial<'a> {
     }
 
     pub(super) fn relation(&self, first: &Answer, now: &Answer) -> Relation {
-        self.baseline.relation(self.probe, first, now)
+        let relation = self.baseline.relation(self.probe, first, now);
+        if relation == Relation::Unknown {
+            self.is_ambiguous.set(true);
+        }
+        relation
+    }
+
+    pub(super) fn note(&self, what: String) {
+        self.note.replace(Some(what));
     }
 
     /// How many effects there are now.
@@ -122,7 +169,7 @@ impl<'a> Trial<'a> {
         Ok(self.probe.count(caller).await?)
     }
 
-    /// Since `before` there were so many effects.
+    /// Since `before` so many operations had their effects.
     pub(super) async fn effects(&self, before: Option<i64>, expected: i64) -> Finding {
         self.effects_as(&self.probe.callers.me, before, expected)
             .await
@@ -142,10 +189,33 @@ impl<'a> Trial<'a> {
         self.are(now - before, expected)
     }
 
+    /// What the answers said, unless the effects say something worse: what a profile excuses in an answer may not
+    /// hide what was done twice.
+    pub(super) async fn settle(
+        &self,
+        said: Finding,
+        before: Option<i64>,
+        expected: i64,
+    ) -> Finding {
+        match (said, self.effects(before, expected).await) {
+            (Err(Stop::Violated(said)), Err(Stop::Doubled(what))) => {
+                doubled(format!("{said}; {what}"))
+            }
+            (_, Err(Stop::Doubled(what))) => doubled(what),
+            (Ok(()), effects) => effects,
+            (said, _) => said,
+        }
+    }
+
     pub(super) fn are(&self, effects: i64, expected: i64) -> Finding {
-        match effects == expected {
-            true => Ok(()),
-            false => violated(format!("there are {effects} effects, not {expected}")),
+        // As the first request has shown, in either direction.
+        let unit = self.baseline.unit.unwrap_or(1);
+        let (effects, wanted) = (effects * unit.signum(), expected * unit.abs());
+        let what = format!("there are {effects} effects, not {wanted}");
+        match effects.cmp(&wanted) {
+            std::cmp::Ordering::Equal => Ok(()),
+            std::cmp::Ordering::Less => violated(what),
+            std::cmp::Ordering::Greater => doubled(what),
         }
     }
 

@@ -3,23 +3,24 @@
 use std::convert::Infallible;
 use std::future::{pending, poll_fn};
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use futures_util::future::{BoxFuture, join_all};
+use futures_util::future::{BoxFuture, Either, join_all, select};
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::{HOST, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
-use tokio::sync::Barrier;
+use tokio::sync::{Barrier, Notify};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use super::answer::Answer;
+use super::flush::Watched;
 use super::place::Place;
 use super::tls::{self, Stream};
 
@@ -95,7 +96,7 @@ impl Wire {
 
     pub(super) async fn send(&self, request: &Outgoing) -> Result<Answer, WireError> {
         self.patiently(async {
-            let mut line = self.open(false).await?;
+            let mut line = self.open(None).await?;
             line.ask(self.prepared(request, Upload::whole(&request.body))?)
                 .await
         })
@@ -108,7 +109,7 @@ impl Wire {
         request: &Outgoing,
         times: usize,
     ) -> Result<Vec<Answer>, WireError> {
-        let opened = join_all((0..times).map(|_| self.patiently(self.open(false)))).await;
+        let opened = join_all((0..times).map(|_| self.patiently(self.open(None)))).await;
         let barrier = Arc::new(Barrier::new(times));
         let asked = opened.into_iter().map(|line| {
             let barrier = Arc::clone(&barrier);
@@ -123,20 +124,35 @@ impl Wire {
         join_all(asked).await.into_iter().collect()
     }
 
-    /// Sends all of it, and resets the connection soon after.
-    pub(super) async fn send_and_hang_up(&self, request: &Outgoing) -> Result<(), WireError> {
-        let mut line = self.patiently(self.open(true)).await?;
+    /// Sends all of it, and resets the connection so long after it has left. Says whether an answer came first: then
+    /// nobody hung up on anything.
+    pub(super) async fn send_and_hang_up(
+        &self,
+        request: &Outgoing,
+        after: Duration,
+    ) -> Result<bool, WireError> {
+        let sent = Arc::new(Notify::new());
+        let watch = (Arc::clone(&sent), request.body.len());
+        let mut line = self.patiently(self.open(Some(watch))).await?;
         let answer = line.ask(self.prepared(request, Upload::whole(&request.body))?);
-        // An answer that comes meanwhile is lost as well.
-        match timeout(HEAD_START, answer).await {
-            Ok(Err(error)) => Err(error),
-            Ok(Ok(_)) | Err(_) => Ok(()),
-        }
+        let gone = async {
+            sent.notified().await;
+            if !after.is_zero() {
+                sleep(after).await;
+            }
+        };
+        self.patiently(async {
+            match select(pin!(answer), pin!(gone)).await {
+                Either::Left((answer, _)) => answer.map(|_| true),
+                Either::Right(_) => Ok(false),
+            }
+        })
+        .await
     }
 
     /// Announces the whole body, sends half of it, and goes.
     pub(super) async fn send_half(&self, request: &Outgoing) -> Result<(), WireError> {
-        let mut line = self.patiently(self.open(false)).await?;
+        let mut line = self.patiently(self.open(None)).await?;
         let upload = Upload::half(&request.body);
         let answer = line.ask(self.prepared(request, upload)?);
         let _ = timeout(HEAD_START, answer).await;
@@ -153,17 +169,22 @@ impl Wire {
         done.unwrap_or(Err(WireError::Silent(self.patience)))
     }
 
-    async fn open(&self, with_reset: bool) -> Result<Line, WireError> {
+    /// With a watch it is reset at its end, and tells when so many bytes and a head are sent.
+    async fn open(&self, watch: Option<(Arc<Notify>, usize)>) -> Result<Line, WireError> {
         let address = (self.place.host.as_str(), self.place.port);
         let stream = TcpStream::connect(address).await;
         let stream = stream.map_err(WireError::Connect)?;
         stream.set_nodelay(true).map_err(WireError::Connect)?;
-        if with_reset {
+        if watch.is_some() {
             stream.set_zero_linger().map_err(WireError::Connect)?;
         }
         let stream: Box<dyn Stream> = match &self.tls {
             Some(client) => Box::new(client.connect(stream).await?),
             None => Box::new(stream),
+        };
+        let stream = match watch {
+            Some((sent, body)) => Box::new(Watched::new(stream, sent, body)),
+            None => stream,
         };
         let (sender, connection) = handshake(TokioIo::new(stream)).await?;
         // How it ended is told to whoever waits for the answer.

@@ -16,7 +16,7 @@ use super::{Defect, Shop};
 const LEASE: Duration = Duration::from_secs(1);
 
 /// What a call of somebody else takes. A shop that does not hold the key leaves room for another one meanwhile.
-const CALL: Duration = Duration::from_millis(150);
+pub(super) const CALL: Duration = Duration::from_millis(150);
 
 #[get("/orders")]
 pub(super) async fn list_orders(shop: web::Data<Shop>) -> actix_web::Result<HttpResponse> {
@@ -87,7 +87,7 @@ async fn work(
         give_up(&shop, operation, owner).await?;
         return Ok(reply::unreadable().response());
     };
-    tokio::time::sleep(CALL + Duration::from_millis(order.sleep_ms)).await;
+    tokio::time::sleep(shop.call + Duration::from_millis(order.sleep_ms)).await;
     if order.fail {
         let reply = reply::failed();
         let answer = reply.response();

@@ -11,6 +11,8 @@ mod reply;
 mod request;
 mod serve;
 
+use std::time::Duration;
+
 use actix_web::web::{self, ServiceConfig};
 use clap::ValueEnum;
 
@@ -77,13 +79,24 @@ impl Defect {
 pub struct Shop {
     defect: Defect,
     journal: Journal,
+    call: Duration,
 }
 
 impl Shop {
     /// A shop that keeps everything in this SQLite file, which may be new. Panics if it cannot be opened.
     pub fn open(defect: Defect, path: &str) -> Self {
         let journal = Journal::open(path);
-        Self { defect, journal }
+        Self {
+            defect,
+            journal,
+            call: handler::CALL,
+        }
+    }
+
+    /// The same, where the work between the look and the record takes this long: the gap that a shop that holds no key
+    /// leaves open.
+    pub fn with_call(self, call: Duration) -> Self {
+        Self { call, ..self }
     }
 
     /// Committed orders, of everybody. Blocks for as long as the look takes.

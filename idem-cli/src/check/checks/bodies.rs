@@ -3,7 +3,7 @@
 use hyper::body::Bytes;
 
 use crate::check::bodies::{rearranged, with_fraction};
-use crate::check::trial::{Finding, Stop, Trial, violated};
+use crate::check::trial::{Finding, Stop, Trial};
 use crate::check::wire::Outgoing;
 
 pub(super) async fn mismatch(trial: &Trial<'_>) -> Finding {
@@ -23,11 +23,31 @@ async fn refuses(trial: &Trial<'_>, what: &str, change: impl FnOnce(&mut Outgoin
     let first = trial.succeed(&request).await?;
     let mut changed = request.clone();
     change(&mut changed);
-    let answer = trial.send(&changed).await?;
-    trial.is_refused(&answer, &trial.probe.profile.mismatch, what)?;
+    is_mismatch(trial, &changed, what).await?;
     let again = trial.send(&request).await?;
     trial.is_replay(&first, &again, "a retry behind it")?;
     trial.effects(before, 1).await
+}
+
+/// It is refused because of its key. A handler that takes no such request says so with any key.
+async fn is_mismatch(trial: &Trial<'_>, changed: &Outgoing, what: &str) -> Finding {
+    let rule = &trial.probe.profile.mismatch;
+    let answer = trial.send(changed).await?;
+    if (400..500).contains(&answer.status) && rule.complaint(&answer).is_some() {
+        let key = trial.request(&trial.key());
+        let alone = trial
+            .send(&Outgoing {
+                headers: key.headers,
+                ..changed.clone()
+            })
+            .await?;
+        if (400..500).contains(&alone.status) {
+            let status = alone.status;
+            let what = format!("the handler itself refuses it: {what} is answered {status}");
+            return Err(Stop::Skipped(what));
+        }
+    }
+    trial.is_refused(&answer, rule, what)
 }
 
 pub(super) async fn form(trial: &Trial<'_>) -> Finding {
@@ -54,16 +74,11 @@ pub(super) async fn numbers(trial: &Trial<'_>) -> Finding {
     let before = trial.count().await?;
     let request = trial.request(&trial.key());
     trial.succeed(&request).await?;
-    let answer = trial
-        .send(&Outgoing {
-            body: other,
-            ..request
-        })
-        .await?;
-    // Where the handler takes no fraction, it may say so first.
-    if !(400..500).contains(&answer.status) {
-        return violated(format!("the other number is answered {}", answer.status));
-    }
+    let other = Outgoing {
+        body: other,
+        ..request
+    };
+    is_mismatch(trial, &other, "the other number").await?;
     trial.effects(before, 1).await
 }
 

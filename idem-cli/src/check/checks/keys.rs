@@ -1,6 +1,6 @@
 //! Checks of the key itself: that it is there, well-formed, and compared as it is.
 
-use crate::check::probe::Relation;
+use crate::check::baseline::Relation;
 use crate::check::trial::{Finding, Stop, Trial, violated};
 
 const LONGEST: usize = 255;

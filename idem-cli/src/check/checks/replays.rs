@@ -9,6 +9,8 @@ pub(super) async fn retry(trial: &Trial<'_>) -> Finding {
     } else {
         trial.is_uncounted.set(true);
     }
+    // Where answers are all alike, this one does not say that nothing was done.
+    trial.relation(&baseline.first, &baseline.first);
     match &baseline.flaw {
         Some(difference) => violated(format!("a retry: {difference}")),
         None => Ok(()),
@@ -28,6 +30,7 @@ pub(super) async fn marker(trial: &Trial<'_>) -> Finding {
     }
     // Later than the retry of the baseline, so that it is not that of a server that still has to finish.
     let again = trial.send(&trial.request(&baseline.key)).await?;
+    trial.is_success(&again, "a retry")?;
     match trial.probe.is_marked(&again) {
         true => Ok(()),
         false => violated(format!("a replay has no {name}")),

@@ -1,6 +1,6 @@
 //! Checks of whose a key is.
 
-use crate::check::probe::Relation;
+use crate::check::baseline::Relation;
 use crate::check::trial::{Finding, Stop, Trial, violated};
 
 const NOBODY_ELSE: &str = "it needs --other-header";
@@ -19,10 +19,13 @@ pub(super) async fn foreign(trial: &Trial<'_>) -> Finding {
             .send(&trial.probe.request_of(other, &trial.key()))
             .await?;
         return match own.is_success() {
-            true => violated(format!(
-                "another client with the same key is answered {}",
-                theirs.status
-            )),
+            true => trial.wrong(
+                &theirs,
+                format!(
+                    "another client with the same key is answered {}",
+                    theirs.status
+                ),
+            ),
             false => Err(Stop::Unchecked(format!(
                 "the other client is answered {} with any key",
                 own.status
@@ -48,10 +51,11 @@ pub(super) async fn nobody(trial: &Trial<'_>) -> Finding {
     let before = trial.count().await?;
     let answer = trial.send(&trial.probe.request_of(nobody, &key)).await?;
     if !(400..500).contains(&answer.status) {
-        return violated(format!(
-            "somebody without an identity is answered {}",
-            answer.status
-        ));
+        let what = format!("somebody without an identity is answered {}", answer.status);
+        return trial.wrong(&answer, what);
+    }
+    if answer.status == 429 {
+        return trial.wrong(&answer, "it is answered 429".to_owned());
     }
     trial.effects(before, 0).await
 }

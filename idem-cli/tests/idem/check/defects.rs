@@ -42,7 +42,12 @@ fn expected(defect: Defect) -> &'static [&'static str] {
         Defect::EarlyClaim => &["broken-upload"],
         // Nothing behind its first order is what it seems: see below.
         Defect::BodyIsKey => &[],
-        Defect::MismatchAsConflict => &["mismatch", "other-query", "mismatch-in-flight"],
+        Defect::MismatchAsConflict => &[
+            "mismatch",
+            "other-query",
+            "json-numbers",
+            "mismatch-in-flight",
+        ],
     }
 }
 
@@ -66,8 +71,8 @@ async fn each_defect_is_found_and_nothing_else() {
 
 #[actix_web::test]
 async fn two_orders_that_are_taken_for_one_are_found() {
-    let server = Server::with(Defect::BodyIsKey);
     for options in [&["--json"][..], &["--json", "--profile", "draft"]] {
+        let server = Server::with(Defect::BodyIsKey);
         let said = server.check_all(options).await;
         assert_eq!(outcomes(&said)["violated"][0], "new-key", "{}", said.out);
     }
@@ -82,17 +87,35 @@ async fn the_draft_asks_for_less() {
         (Defect::FloatFingerprint, &[]),
         (Defect::GlobalScope, &["foreign-tenant"]),
     ]
-    .map(|(defect, violated)| async move {
+    .map(|(defect, advised)| async move {
         let server = Server::with(defect);
         let said = server.check_all(&["--json", "--profile", "draft"]).await;
-        (defect, violated, said)
+        (defect, advised, said)
     });
-    for (defect, violated, said) in join_all(found).await {
+    for (defect, advised, said) in join_all(found).await {
         let mut outcomes = outcomes(&said);
-        let found = outcomes.remove("violated").unwrap_or_default();
-        assert_eq!(found, violated, "{defect:?}: {}", said.out);
-        assert_eq!(outcomes["passed"].len(), 9 - violated.len(), "{defect:?}");
+        let found = outcomes.remove("advised").unwrap_or_default();
+        assert_eq!(found, advised, "{defect:?}: {}", said.out);
+        assert_eq!(outcomes["passed"].len(), 9 - advised.len(), "{defect:?}");
+        assert_eq!(said.code, 0, "{defect:?}: {}", said.out);
+        assert_eq!(row(&said, "mismatch")["level"], "SHOULD");
+        assert_eq!(row(&said, "new-key")["level"], "MUST");
     }
+}
+
+/// A SHOULD is about an answer. What was done twice is no matter of degree.
+#[actix_web::test]
+async fn the_draft_does_not_excuse_what_was_done_twice() {
+    let server = Server::with(Defect::CheckThenAct);
+    let said = server.check_all(&["--json", "--profile", "draft"]).await;
+    let violated = [
+        "concurrent-duplicates",
+        "dropped-client",
+        "in-flight",
+        "slow-retried",
+    ];
+    assert_eq!(outcomes(&said)["violated"], violated, "{}", said.out);
+    assert_eq!(said.code, 1);
 }
 
 /// Then a marker tells which one is a replay, or else the effects do.
@@ -103,14 +126,20 @@ async fn answers_that_are_alike_tell_nothing_apart() {
     for (profile, outcome) in [("strict", "answers-only"), ("draft", "skipped")] {
         let options = [&other[..], &["--profile", profile]].concat();
         let said = server.check(&options).await.done();
-        for id in ["new-key", "foreign-tenant"] {
+        let alike = [
+            "new-key",
+            "foreign-tenant",
+            "retry",
+            "concurrent-duplicates",
+        ];
+        for id in alike.into_iter().chain(["dropped-client"]) {
             assert_eq!(row(&said, id)["outcome"], outcome, "{profile} {id}");
         }
     }
     let url = server.orders();
     let options = [&other[..], &["--profile", "draft", "--count", &url]].concat();
     let said = server.check(&options).await.done();
-    for id in ["new-key", "foreign-tenant"] {
+    for id in ["new-key", "foreign-tenant", "retry", "dropped-client"] {
         assert_eq!(row(&said, id)["outcome"], "passed", "{id}");
     }
 }

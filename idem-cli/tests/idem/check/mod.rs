@@ -1,6 +1,8 @@
 //! `idem check` against servers that keep the contract, and against servers that do not, over real sockets.
 
 mod defects;
+mod doubtful;
+mod ours;
 mod output;
 mod profiles;
 mod refusals;

@@ -100,3 +100,26 @@ async fn junit_is_what_ci_reads() {
         "{results:?}"
     );
 }
+
+/// A report of yesterday stays until there is one of today, which also says that nothing could be checked.
+#[actix_web::test]
+async fn a_report_takes_its_place_when_it_is_whole() {
+    let server = Server::with(Defect::None);
+    let url = server.orders();
+    let file = server.dir.path().join("junit.xml");
+    let options = ["--junit", file.to_str().unwrap()];
+    fs::write(&file, "yesterday").unwrap();
+    let said = super::run(&url, &options).await;
+    assert_eq!(said.code, 2, "{}", said.err);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "yesterday");
+    let said = super::run(&url, &[&options[..], &["--yes"]].concat()).await;
+    assert_eq!(said.code, 2, "{}", said.err);
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains(r#"name="baseline""#), "{text}");
+    assert!(text.contains("<error message="), "{text}");
+    assert!(text.contains("answered 401"), "{text}");
+    let names = fs::read_dir(server.dir.path()).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names: Vec<_> = names.filter(|name| !name.starts_with("shop.db")).collect();
+    assert_eq!(names, ["junit.xml"]);
+}

@@ -19,9 +19,14 @@ async fn what_is_documented_is_a_deviation() {
     .unwrap();
     let said = server.check_all(&profile).await.done();
     let found = outcomes(&said);
-    let deviations = ["mismatch", "other-query", "mismatch-in-flight"];
+    let deviations = [
+        "mismatch",
+        "other-query",
+        "json-numbers",
+        "mismatch-in-flight",
+    ];
     assert_eq!(found["deviation"], deviations, "{}", said.out);
-    assert_eq!(found["passed"].len(), 18, "{}", said.out);
+    assert_eq!(found["passed"].len(), 17, "{}", said.out);
     let detail = row(&said, "mismatch")["detail"].to_string();
     assert!(detail.contains("409 instead of 422"), "{detail}");
     assert_eq!(said.json()["profile"], "shop");
@@ -32,7 +37,36 @@ async fn what_is_documented_is_a_deviation() {
         .check(&[&profile[..], &["--other-body", "{\"item\": \"coffee\"}"]].concat())
         .await;
     assert_eq!(said.code, 1, "{}", said.out);
-    assert_eq!(outcomes(&said)["violated"], ["mismatch", "other-query"]);
+    assert_eq!(
+        outcomes(&said)["violated"],
+        ["mismatch", "other-query", "json-numbers"]
+    );
+}
+
+#[actix_web::test]
+async fn no_profile_excuses_what_was_done_twice() {
+    let server = Server::with(Defect::CheckThenAct);
+    let file = server.dir.path().join("shop.toml");
+    let twice = [
+        "concurrent-duplicates",
+        "dropped-client",
+        "in-flight",
+        "mismatch-in-flight",
+        "slow-retried",
+    ];
+    let reasons = twice.map(|id| format!("{id} = 'it is like that'\n"));
+    let profile = format!("based-on = 'strict'\n[deviations]\n{}", reasons.concat());
+    fs::write(&file, profile).unwrap();
+    let said = server
+        .check_all(&["--json", "--profile", file.to_str().unwrap()])
+        .await;
+    assert_eq!(said.code, 1, "{}", said.out);
+    assert_eq!(outcomes(&said)["violated"], twice, "{}", said.out);
+    let detail = row(&said, "in-flight")["detail"].to_string();
+    assert!(
+        detail.contains("more than the profile documents"),
+        "{detail}"
+    );
 }
 
 #[actix_web::test]

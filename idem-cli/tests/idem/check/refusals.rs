@@ -85,7 +85,7 @@ async fn a_person_is_asked() {
         said.out
     );
     assert!(
-        said.out.contains("Their keys begin with idem-check-"),
+        said.out.contains("keys begin with idem-check-"),
         "{}",
         said.out
     );
@@ -93,23 +93,42 @@ async fn a_person_is_asked() {
     assert!(said.out.contains("answered 400"), "{}", said.out);
 }
 
+/// What was given and does not do its job is a mistake of whoever gave it, and not silently left out.
 #[actix_web::test]
-async fn what_is_not_slow_says_nothing_of_what_comes_meanwhile() {
+async fn a_body_that_does_not_do_its_job_checks_nothing() {
     let server = Server::with(Defect::None);
-    let quick = ["--json", "--slow-body", r#"{"item": "tea", "quantity": 3}"#];
-    let said = server.check(&quick).await.done();
+    let body = r#"{"item": "tea", "quantity": 3}"#;
+    let said = server
+        .check(&["--json", "--slow-body", body, "--failing-body", body])
+        .await;
+    assert_eq!(said.code, 2, "{}", said.out);
+    let failure = row(&said, "failure-not-remembered");
+    assert_eq!(failure["outcome"], "unchecked", "{failure}");
     for id in ["in-flight", "mismatch-in-flight", "slow-retried"] {
         let row = row(&said, id);
         // On a busy machine it may have been slow enough.
-        let is_skipped = row["outcome"] == "skipped";
-        assert!(is_skipped || row["outcome"] == "answers-only", "{row}");
+        let is_unchecked = row["outcome"] == "unchecked";
+        assert!(is_unchecked || row["outcome"] == "answers-only", "{row}");
         let detail = row["detail"].as_str().unwrap();
         assert_eq!(
-            is_skipped,
+            is_unchecked,
             detail.contains("answered 201 within 300ms"),
             "{row}"
         );
     }
+}
+
+#[actix_web::test]
+async fn headers_may_stand_in_a_file() {
+    let server = Server::with(Defect::None);
+    let mine = server.dir.path().join("alice");
+    std::fs::write(&mine, format!("{ALICE}\r\n\nX-Shop: 7\n")).unwrap();
+    let mine = format!("@{}", mine.display());
+    let said = run(&server.orders(), &["--yes", "--header", &mine]).await;
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    let said = run(&server.orders(), &["--yes", "--header", "@/no/such"]).await;
+    assert_eq!(said.code, 2, "{}", said.err);
+    assert!(said.err.contains("--header"), "{}", said.err);
 }
 
 #[actix_web::test]

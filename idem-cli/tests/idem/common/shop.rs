@@ -65,6 +65,8 @@ macro_rules! shop {
                 let manager = AsyncDieselConnectionManager::new_with_config(url, config);
                 let pool = Pool::builder().max_size(8).build(manager).await.unwrap();
                 let protection = Idempotency::builder(pool.clone())
+                    // Of a handler that stands elsewhere in this program.
+                    .status_path("/operations")
                     .account_with(|request: &HttpRequest| {
                         let account = request.headers().get("authorization")?;
                         account.to_str().ok().map(str::to_owned)
