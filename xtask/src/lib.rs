@@ -53,7 +53,8 @@ struct Arguments {
 enum Command {
     /// Every test, feature set and package. Starts a private PostgreSQL, MariaDB, NATS and RabbitMQ, each unless its
     /// variable names one: IDEM_TEST_POSTGRES_URL, IDEM_TEST_MYSQL_URL, IDEM_TEST_NATS_URL, IDEM_TEST_AMQP_URL.
-    /// IDEM_TEST_CHROMEDRIVER is the path of another ChromeDriver than that of the system
+    /// IDEM_TEST_CHROMEDRIVER is the path of another ChromeDriver than that of the system; where there is none the tests in a
+    /// browser are left out, and that is said
     Test {
         /// Arguments for `cargo test`; with any, only `cargo test` runs
         #[arg(last = true)]

@@ -1,6 +1,8 @@
 //! A network that loses requests and answers, for whoever asks for it: so that a visitor of the checkout page sees what
-//! becomes of an order. For demonstrations only; it never touches a request that does not ask for it, nor what a handler does.
+//! becomes of an order. For demonstrations only: on a SQLite file, or where `ORDERS_DEMO_FAULTS=1` asks for it. It never touches
+//! a request that does not ask for it, one to another path than that of orders, or what a handler does.
 
+use std::env;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -14,10 +16,14 @@ use actix_web::web::Bytes;
 use thiserror::Error;
 use tokio::time::sleep;
 
+use crate::db::Database;
 use crate::errors::ApiError;
 
 /// The header by which a request asks for it.
 const ASKED: &str = "x-demo-fault";
+
+/// Where it may.
+const PATH: &str = "/orders";
 
 /// For how long nothing is said. Clients have less patience.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -46,12 +52,19 @@ impl Fault {
     }
 }
 
+/// Whether requests may ask for it: not in front of a database that may be somebody's, unless its operator wants it.
+pub(crate) fn are_open(database: &Database) -> bool {
+    let wanted = env::var_os("ORDERS_DEMO_FAULTS").is_some_and(|value| value == "1");
+    wanted || matches!(database, Database::Sqlite(_))
+}
+
 /// A middleware around everything: its answer is the last thing that happens to a request.
 pub(crate) async fn as_asked(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<impl MessageBody>, actix_web::Error> {
-    let Some(asked) = request.headers().get(ASKED) else {
+    let asked = request.headers().get(ASKED);
+    let Some(asked) = asked.filter(|_| request.path() == PATH) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
     let fault = Fault::asked_for(asked)?;

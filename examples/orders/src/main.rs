@@ -2,7 +2,7 @@
 //! and nothing else.
 //!
 //! `cargo run -p orders` needs no set-up: it makes a SQLite file. `ORDERS_DB` names another file, `DATABASE_URL`
-//! a PostgreSQL database, and `PORT` another port. `ORDERS_COURIER` is the directory of the courier's books. Receipts go
+//! a PostgreSQL database, and `PORT` another port. `ORDERS_DEMO_FAULTS=1` has the page's faults work on PostgreSQL too. `ORDERS_COURIER` is the directory of the courier's books. Receipts go
 //! to the program itself, to `ORDERS_RECEIPTS_URL`, signed with `ORDERS_RECEIPTS_SECRET`, or to NATS at `NATS_URL`.
 
 mod auth;
@@ -29,7 +29,7 @@ use std::env;
 use std::io;
 use std::process::ExitCode;
 
-use actix_web::middleware::from_fn;
+use actix_web::middleware::{Condition, from_fn};
 use actix_web::{App, HttpServer, web};
 use idem_runtime::Backend;
 use idem_runtime::pool::ConnectionPool;
@@ -95,6 +95,7 @@ async fn serve<C: Backend, Routes>(
 where
     Routes: Fn(&mut web::ServiceConfig) + Clone + Send + 'static,
 {
+    let are_faults_open = faults::are_open(database);
     let server = HttpServer::new(move || {
         App::new()
             .app_data(web::JsonConfig::default().error_handler(|error, _| bad_request(&error)))
@@ -104,7 +105,7 @@ where
             .app_data(measured.clone())
             .service(measured::scrape)
             .default_service(web::to(async || Err::<&str, _>(ApiError::NotFound)))
-            .wrap(from_fn(faults::as_asked))
+            .wrap(Condition::new(are_faults_open, from_fn(faults::as_asked)))
     })
     .bind(("127.0.0.1", port))
     .map_err(|error| match error.kind() {

@@ -8,7 +8,7 @@ mod common;
 use std::io::{ErrorKind, Read};
 use std::net::TcpStream;
 
-use common::{Orders, Request, until};
+use common::{Orders, Request, on_postgres, until};
 
 const ORDERS: &str = "SELECT count(*) FROM orders";
 
@@ -71,6 +71,37 @@ fn what_it_does_not_know_is_refused() {
     let refused = asking(&order, "earthquake").send();
     assert_eq!(refused.status, 400, "{refused:?}");
     assert_eq!(orders.number(ORDERS), 0);
+}
+
+#[test]
+fn another_path_than_that_of_orders_is_left_alone() {
+    let mut orders = Orders::on_sqlite();
+    let [order] = orders.commands();
+    for path in ["/metrics", "/receipts", "/checkout/", "/orders/1"] {
+        let asking = Request::get(&order.address, path).with(
+            "Authorization",
+            "X-Demo-Fault: request-lost\r\nAuthorization",
+        );
+        let plain = Request::get(&order.address, path).send().status;
+        assert_eq!(asking.send().status, plain, "{path}");
+    }
+}
+
+/// A database that may be somebody's, and nobody has said that this is a demonstration.
+#[test]
+fn with_postgres_it_is_there_only_where_it_is_wanted() {
+    on_postgres("faults", |mut orders| {
+        let [order] = orders.commands();
+        for fault in ["request-lost", "answer-lost", "earthquake"] {
+            assert_eq!(asking(&order, fault).send().status, 201, "{fault}");
+        }
+        orders.restart_with(&[("ORDERS_DEMO_FAULTS", "1")]);
+        let [order] = orders.commands();
+        assert_eq!(heard(asking(&order, "request-lost").begin()), b"");
+        orders.restart_with(&[("ORDERS_DEMO_FAULTS", "0")]);
+        let [order] = orders.commands();
+        assert_eq!(asking(&order, "request-lost").send().status, 201);
+    });
 }
 
 #[test]

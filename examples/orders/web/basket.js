@@ -4,12 +4,15 @@
  * A key stands for what a person wants done, and only the shop knows when two tabs mean the same. Here they do if both show
  * the same basket. So the basket has a number, and whoever orders it writes down the operation beside that. Who comes second
  * finds it, and sends the same operation with the same key instead of a new one; who comes later, when it is over, finds
- * that his basket is no longer there. It also outlives a tab that is closed in the middle.
+ * that his basket is no longer there. It also outlives a tab that is closed in the middle. What was given up is written down
+ * as well: another tab may be about to send it once more.
  *
  * It is in IndexedDB because a look and a write are one transaction there, whichever tabs do it at the same instant. In
  * `localStorage` they are two, and both tabs could find nothing. A shop with accounts keeps baskets at the server, and has
  * the same rule there, in a transaction of its database: one order for one basket.
  */
+
+import { LIMITS, madeAt } from "./idempotent-fetch.js";
 
 const STORE = "baskets";
 const OWN = "own";
@@ -37,16 +40,45 @@ export async function claim(number, make) {
   const { basket } = await change((basket) => {
     if (basket.number !== number) return;
     isOurs = basket.operation === null;
-    operation = basket.operation ??= make();
+    if (isOurs) basket.operation = make();
+    else basket.operation.isShared = true;
+    operation = basket.operation;
   });
   return { operation, isOurs, basket };
 }
 
-/** The operation is over. If it ended in an order, a new basket is begun; the operation's state says in place of which. */
+/** Writes down that more than one page may send the operation with this key. */
+export async function share(key) {
+  await change(({ operation }) => {
+    if (operation?.key === key) operation.isShared = true;
+  });
+}
+
+/** Whether more than one page may have sent it, or one of them has ended it already. */
+export async function isShared(key) {
+  const { operation } = await look();
+  return operation?.key !== key || operation.isShared === true;
+}
+
+/** Whether the operation with this key may be sent: nobody has ended it without an order. */
+export async function stillWanted(key) {
+  return !(await look()).over.includes(key);
+}
+
+/**
+ * The operation is over. If it ended in an order, a new basket is begun; the operation's state says in place of which. If
+ * not, no tab sends it any more.
+ */
 export async function settle({ key, state }, order = null) {
   const { basket, isChanged } = await change((basket) => {
     if (basket.operation?.key === key) basket.operation = null;
-    if (order === null || basket.number !== state.basket) return;
+    if (order === null) {
+      // Older ones are not sent anyway.
+      const isYoung = (one) => Date.now() - madeAt(one) < 2 * LIMITS.age;
+      basket.over = [...basket.over.filter(isYoung), key];
+      return;
+    }
+    if (basket.number !== state.basket) return;
     basket.number += 1;
     basket.operation = null;
     basket.before = order;
@@ -65,7 +97,7 @@ async function change(how) {
       const found = store.get(OWN);
       let result;
       found.onsuccess = () => {
-        const basket = found.result ?? { number: 1, operation: null, before: null };
+        const basket = { number: 1, operation: null, before: null, over: [], ...found.result };
         const was = JSON.stringify(basket);
         how(basket);
         const isChanged = JSON.stringify(basket) !== was;

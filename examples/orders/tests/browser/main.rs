@@ -1,12 +1,16 @@
 //! The checkout page in a real browser: whatever happens on the way, an order is made once. In Chromium, where
-//! `IDEM_TEST_CHROMEDRIVER` names its driver, as `cargo xtask test` does.
+//! `IDEM_TEST_CHROMEDRIVER` names its driver, as `cargo xtask test` does. Without one they fail, unless
+//! `IDEM_TEST_NO_BROWSER` is set.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "../common/mod.rs"]
 mod common;
+mod kept;
 mod looks;
 mod mishaps;
+mod network;
+mod refusals;
 mod rules;
 mod tab;
 mod tabs;
@@ -30,6 +34,7 @@ fn what_is_shown_is_what_is_ordered() {
         tab.ends_as("done").await;
         assert_eq!(tab.said().await, "Order 1 is placed: €57.00.");
         assert_eq!(tab.seen().await, ["sending", "done"]);
+        tab.shows("#orders li").await;
         assert_eq!(tab.text("orders").await, "Order 1, €57.00, open");
 
         let orders = shop.orders();
@@ -144,6 +149,7 @@ fn who_gives_up_may_order_anew() {
         tab.press("forget").await;
         tab.ends_as("idle").await;
         assert!(tab.run(KEPT).await.is_null());
+        tab.shows("#orders li").await;
         assert_eq!(tab.text("orders").await, "Order 1, €4.50, open");
         tab.suffer("", 1).await;
         tab.press("order").await;

@@ -7,11 +7,12 @@ use crate::tab::{Tab, visit};
 
 /// Sends an operation to whom answers with these, one after the other, and says what became of it. An answer is a status,
 /// headers and a body, of which `cut` breaks off; `null` is none.
-const PLAY: &str = "async (answers, limits) => {
+const PLAY: &str = "async (answers, limits, mayBeDone = false) => {
     const { keep, pending, prepare, send } = await import('/checkout/idempotent-fetch.js');
     const sent = [];
     window.fetch = async (url, { method, headers, body }) => {
-        sent.push({ url, method, headers, body, kept: pending('test')?.attempts });
+        const { attempts, mayBeDone } = pending('test');
+        sent.push({ url, method, headers, body, kept: attempts, mayBeDone });
         const answer = answers.length > 1 ? answers.shift() : answers[0];
         if (answer === null) throw new TypeError('nothing came');
         let text = answer[2] ?? '';
@@ -22,7 +23,7 @@ const PLAY: &str = "async (answers, limits) => {
     performance.now = () => now;
     window.setTimeout = (then, length) => { now += length; queueMicrotask(then); };
     const request = { method: 'POST', url: '/a', headers: { 'Content-Type': 'text/plain' }, body: 'b' };
-    const operation = prepare(request);
+    const operation = { ...prepare(request), mayBeDone };
     keep('test', operation);
     const told = [];
     const options = {
@@ -38,7 +39,13 @@ const PLAY: &str = "async (answers, limits) => {
 }";
 
 async fn play(tab: &Tab, answers: Value, limits: Value) -> Value {
-    let outcome = tab.call(PLAY, vec![answers, limits]).await;
+    play_behind(tab, answers, limits, false).await
+}
+
+/// The same where an attempt before these may have been done.
+async fn play_behind(tab: &Tab, answers: Value, limits: Value, may_be_done: bool) -> Value {
+    let arguments = vec![answers, limits, json!(may_be_done)];
+    let outcome = tab.call(PLAY, arguments).await;
     // It has stand-ins for the browser's own functions.
     tab.reload().await;
     outcome
@@ -59,7 +66,13 @@ fn each_answer_means_what_the_table_says() {
             (plain(201), "done"),
             (plain(204), "done"),
             (json!([202, {}]), "done"),
-            (plain(304), "done"),
+            (json!([202, { "Retry-After": "1" }]), "done"),
+            (
+                json!([202, { "Retry-After": "1", "Location": "/jobs/1" }]),
+                "done",
+            ),
+            (plain(304), "unclear"),
+            (plain(301), "unclear"),
             (plain(400), "refused"),
             (plain(404), "refused"),
             (plain(409), "refused"),
@@ -86,6 +99,76 @@ fn each_answer_means_what_the_table_says() {
             assert_eq!(outcome["sent"].as_array().unwrap().len(), 1, "{answer}");
             let is_over = kind == "done" || kind == "refused";
             assert_eq!(outcome["isKept"], !is_over, "{answer}");
+            // Behind another attempt this one points at that.
+            let is_job = answer[1].get("Location").is_some();
+            let behind = match kind {
+                _ if is_job => continue,
+                "refused" => "unclear",
+                same => same,
+            };
+            let outcome = play_behind(tab, json!([answer]), json!({}), true).await;
+            assert_eq!(outcome["kind"], behind, "{answer}: {outcome}");
+            assert_eq!(outcome["isKept"], behind != "done", "{answer}");
+        }
+    });
+}
+
+/// Which status, and what came before it.
+#[test]
+fn a_recorded_answer_is_the_last_word() {
+    visit(async |_, tab| {
+        for (status, kind) in [
+            (200, "done"),
+            (202, "done"),
+            (304, "done"),
+            (401, "refused"),
+            (404, "refused"),
+            (409, "refused"),
+            (425, "refused"),
+            (429, "refused"),
+            (500, "unclear"),
+            (503, "unclear"),
+        ] {
+            let headers = json!({
+                "Idempotent-Replayed": "true", "Retry-After": "1", "Location": "/jobs/1",
+                "Content-Type": "application/problem+json",
+            });
+            let body = match status {
+                304 => "",
+                _ => "{\"retryable\":true,\"code\":\"idempotency-key-reused\"}",
+            };
+            let answers = json!([null, [status, headers, body]]);
+            let outcome = play(tab, answers, json!({})).await;
+            assert_eq!(outcome["kind"], kind, "{status}: {outcome}");
+            assert_eq!(outcome["isKept"], kind == "unclear", "{status}");
+        }
+    });
+}
+
+/// A refusal speaks for what came before it only if nothing of that can have been done.
+#[test]
+fn what_an_earlier_attempt_may_have_done_is_remembered() {
+    visit(async |_, tab| {
+        let pointer = json!([202, { "Retry-After": "0", "Location": "/jobs/1" }]);
+        for (first, kind) in [
+            (json!(null), "unclear"),
+            (json!([201, {}, "cut"]), "unclear"),
+            (json!([408, {}]), "unclear"),
+            (json!([500, {}]), "unclear"),
+            (json!([503, {}]), "unclear"),
+            (problem(409, "idempotency-in-flight", true), "unclear"),
+            (json!([425, {}]), "refused"),
+            (json!([429, {}]), "refused"),
+        ] {
+            let outcome = play(tab, json!([first, [404, {}]]), json!({})).await;
+            assert_eq!(outcome["kind"], kind, "{first}: {outcome}");
+            // Written down before it is sent, whatever becomes of it.
+            assert_eq!(outcome["sent"][0]["mayBeDone"], true);
+            // Once it may be done, nothing takes that back.
+            let answers = json!([first, [429, {}], pointer, [404, {}]]);
+            let outcome = play_behind(tab, answers, json!({}), true).await;
+            assert_eq!(outcome["kind"], "unclear", "{first}: {outcome}");
+            assert_eq!(outcome["sent"].as_array().unwrap().len(), 4, "{outcome}");
         }
     });
 }
@@ -103,7 +186,7 @@ fn what_says_nothing_is_sent_again_with_the_same_key() {
             [502, {}],
             [503, {}],
             [504, {}],
-            [202, { "Retry-After": "0" }],
+            [202, { "Retry-After": "0", "Location": "/jobs/1" }],
             [500, { "Content-Type": "application/problem+json" }, "not JSON"],
             problem(409, "idempotency-in-flight", true),
             problem(409, "idempotency-unresolved", true),

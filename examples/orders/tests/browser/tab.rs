@@ -14,16 +14,24 @@ use crate::common::{Orders, Request, until};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The one of this process; `None` where there is no Chromium. It ends with the process, and its browsers with it.
+/// The one of this process; `None` where somebody has said that there is no Chromium. It ends with the process, and its
+/// browsers with it.
 static DRIVER: LazyLock<Option<ChromeDriver>> = LazyLock::new(|| {
-    let program = env::var_os("IDEM_TEST_CHROMEDRIVER").filter(|path| !path.is_empty())?;
-    Some(ChromeDriver::start(Path::new(&program)).unwrap())
+    let set = |name| env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(program) = set("IDEM_TEST_CHROMEDRIVER") {
+        return Some(ChromeDriver::start(Path::new(&program)).unwrap());
+    }
+    assert!(
+        set("IDEM_TEST_NO_BROWSER").is_some(),
+        "IDEM_TEST_CHROMEDRIVER names no program: run `cargo xtask test -p orders`, or set IDEM_TEST_NO_BROWSER=1 to test nothing"
+    );
+    None
 });
 
 /// Runs a test with a shop, and with a tab of a fresh browser that shows its checkout page.
 pub(crate) fn visit(test: impl AsyncFnOnce(&mut Shop, &Tab)) {
     let Some(chromedriver) = &*DRIVER else {
-        eprintln!("IDEM_TEST_CHROMEDRIVER names no program: nothing was tested");
+        eprintln!("IDEM_TEST_NO_BROWSER is set: nothing was tested");
         return;
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -185,6 +193,18 @@ impl Tab {
         let option = self.driver.find(By::Css(option)).await.unwrap();
         option.click().await.unwrap();
         self.fill("times", &times.to_string()).await;
+    }
+
+    /// Has every page run this first.
+    pub(crate) async fn begins_with(&self, script: &str) {
+        let script = json!({ "source": script });
+        self.command("Page.addScriptToEvaluateOnNewDocument", script)
+            .await;
+    }
+
+    /// Shows nothing, and keeps what the page has kept for this tab: as a tab that is closed and opened again.
+    pub(crate) async fn leave(&self) {
+        self.driver.goto("about:blank").await.unwrap();
     }
 
     /// What a script of ours returns.

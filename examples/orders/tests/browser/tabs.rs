@@ -106,7 +106,7 @@ fn a_tab_whose_basket_was_ordered_elsewhere_says_so() {
         assert!(
             tab.said()
                 .await
-                .starts_with("This basket was ordered in another tab: order 1.")
+                .starts_with("This basket is already ordered: order 1.")
         );
         assert_eq!((shop.orders().len(), shop.keys()), (1, 1));
     });
@@ -120,9 +120,7 @@ fn a_basket_that_is_gone_is_not_ordered() {
         let second = tab.another().await;
         // No word from other tabs reaches this one.
         let deaf = "Object.defineProperty(BroadcastChannel.prototype, 'onmessage', { set() {} });";
-        let script = serde_json::json!({ "source": deaf });
-        tab.command("Page.addScriptToEvaluateOnNewDocument", script)
-            .await;
+        tab.begins_with(deaf).await;
         tab.load().await;
         tab.to_front(&first).await;
         tab.press("order").await;
@@ -165,5 +163,125 @@ fn what_is_given_up_in_one_tab_is_given_up_in_all() {
         tab.to_front(&first).await;
         tab.ends_as("idle").await;
         assert_eq!(shop.orders().len(), 1);
+    });
+}
+
+/// Has the tab that is in front try in vain what another one has begun, give it up and order anew.
+async fn gives_up_and_orders_anew(tab: &Tab) {
+    tab.fill("budget", "1").await;
+    tab.suffer("request-lost", 1000).await;
+    tab.press("order").await;
+    tab.ends_as("unknown").await;
+    tab.press("forget").await;
+    tab.ends_as("idle").await;
+    tab.suffer("", 1).await;
+    tab.press("order").await;
+    tab.ends_as("done").await;
+}
+
+/// A tab that waits for the network, and would send it then.
+#[test]
+fn what_was_given_up_is_not_sent_by_a_tab_that_waits() {
+    visit(async |shop, tab| {
+        let first = tab.driver.window().await.unwrap();
+        let second = tab.another().await;
+        tab.load().await;
+        tab.to_front(&first).await;
+        tab.run(
+            "window.isOnline = false; window.setTimeout = () => 0;
+             Object.defineProperty(navigator, 'onLine', { get: () => isOnline });",
+        )
+        .await;
+        tab.press("order").await;
+        tab.comes_to("offline").await;
+        tab.to_front(&second).await;
+        gives_up_and_orders_anew(tab).await;
+        tab.to_front(&first).await;
+        tab.run("isOnline = true; dispatchEvent(new Event('online'));")
+            .await;
+        tab.ends_as("elsewhere").await;
+        assert_eq!((shop.orders().len(), shop.keys()), (1, 1));
+    });
+}
+
+/// Also the copy of a tab that has been closed.
+#[test]
+fn what_was_given_up_is_not_sent_by_a_tab_that_comes_back() {
+    visit(async |shop, tab| {
+        let first = tab.driver.window().await.unwrap();
+        let second = tab.another().await;
+        tab.load().await;
+        tab.to_front(&first).await;
+        tab.fill("budget", "1").await;
+        tab.suffer("request-lost", 1).await;
+        tab.run("window.setTimeout = () => 0").await;
+        tab.press("order").await;
+        tab.comes_to("retrying").await;
+        tab.leave().await;
+        tab.to_front(&second).await;
+        gives_up_and_orders_anew(tab).await;
+        tab.to_front(&first).await;
+        tab.load().await;
+        tab.ends_as("elsewhere").await;
+        assert!(tab.run(crate::KEPT).await.is_null());
+        assert_eq!((shop.orders().len(), shop.keys()), (1, 1));
+    });
+}
+
+#[test]
+fn a_form_for_a_basket_that_is_gone_is_not_one_for_the_next() {
+    visit(async |shop, tab| {
+        let first = tab.driver.window().await.unwrap();
+        let second = tab.another().await;
+        tab.load().await;
+        tab.to_front(&first).await;
+        tab.fill("tea", "2").await;
+        tab.leave().await;
+        tab.to_front(&second).await;
+        tab.press("order").await;
+        tab.ends_as("done").await;
+        tab.to_front(&first).await;
+        tab.load().await;
+        tab.ends_as("elsewhere").await;
+        assert!(tab.said().await.contains("already ordered: order 1."));
+        assert_eq!(tab.text("total").await, "€0.00");
+        tab.press("order").await;
+        assert_eq!((shop.orders().len(), shop.keys()), (1, 1));
+    });
+}
+
+/// The last tab to say something of a joined order is not the last to have sent it.
+#[test]
+fn a_refusal_of_an_order_that_another_tab_sends_is_no_last_word() {
+    visit(async |shop, tab| {
+        let first = tab.driver.window().await.unwrap();
+        let second = tab.another().await;
+        tab.load().await;
+        tab.to_front(&first).await;
+        tab.run(
+            "const real = fetch;
+             window.fetch = (url, options) => options?.method === 'POST'
+                 ? new Promise((resolve) => { window.refuse = () => resolve(new Response('', { status: 404 })); })
+                 : real(url, options);",
+        )
+        .await;
+        tab.press("order").await;
+        tab.comes_to("sending").await;
+        tab.call(
+            "async () => { while (!window.refuse) await new Promise(requestAnimationFrame); }",
+            Vec::new(),
+        )
+        .await;
+        tab.to_front(&second).await;
+        tab.hears_nothing().await;
+        tab.press("order").await;
+        shop.has_ordered();
+        tab.to_front(&first).await;
+        tab.run("refuse()").await;
+        tab.ends_as("unclear").await;
+        assert!(!tab.said().await.contains("Nothing was ordered"));
+        tab.reload().await;
+        has_recovered(tab).await;
+        assert_eq!((shop.orders().len(), shop.keys()), (1, 1));
     });
 }

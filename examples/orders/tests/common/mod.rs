@@ -20,11 +20,12 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a test may set for the program; nobody else's setting reaches it.
-const SETTINGS: [&str; 6] = [
+const SETTINGS: [&str; 7] = [
     "DATABASE_URL",
     "NATS_URL",
     "ORDERS_COURIER",
     "ORDERS_DB",
+    "ORDERS_DEMO_FAULTS",
     "ORDERS_RECEIPTS_SECRET",
     "ORDERS_RECEIPTS_URL",
 ];
