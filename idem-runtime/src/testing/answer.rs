@@ -258,10 +258,8 @@ mod tests {
             unsettled(&[replay("1"), replay("1")]),
             Vec::<HeaderName>::new()
         );
-        assert_eq!(
-            unsettled(&[replay("1"), replay("1"), replay("2")]),
-            [number.clone()]
-        );
+        let last = [replay("1"), replay("1"), replay("2")];
+        assert_eq!(unsettled(&last), std::slice::from_ref(&number));
         assert_eq!(unsettled(&[bare, replay("1")]), [number]);
     }
 
