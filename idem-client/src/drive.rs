@@ -61,7 +61,7 @@ pub(crate) async fn drive(
         (effect, last) = match attempt.await {
             Ok(answer) => {
                 match verdict::of_answer(Seen::of(&answer, operation.method()), earlier) {
-                    Verdict::Done => return Ok(Outcome::Done(Done { answer, attempts })),
+                    Verdict::Done => return Ok(Outcome::Done(Box::new(Done { answer, attempts }))),
                     Verdict::Refused => {
                         operation.set_may_have_arrived(earlier);
                         return Ok(refused(answer, attempts, operation));

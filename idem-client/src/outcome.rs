@@ -14,7 +14,7 @@ use crate::problem::Problem;
 #[must_use = "an operation whose outcome is unknown has to be kept and sent again"]
 pub enum Outcome {
     /// The operation is done: now, or by an earlier attempt of which this is the answer.
-    Done(Done),
+    Done(Box<Done>),
     /// The server's answer to the operation is no, and it says why: 4xx, 501 or 505. It will not be done under this key. What a
     /// server did in steps that it had finished before (lease mode, calls of third parties) stays.
     Refused(Box<Refused>),
