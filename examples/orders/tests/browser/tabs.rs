@@ -285,3 +285,21 @@ fn a_refusal_of_an_order_that_another_tab_sends_is_no_last_word() {
         assert_eq!((shop.orders().len(), shop.keys()), (1, 1));
     });
 }
+
+/// Or the list of them would grow for ever. One that is too old to be sent needs no place in it.
+#[test]
+fn a_key_that_was_given_up_is_kept_for_as_long_as_it_could_be_sent() {
+    visit(async |_, tab| {
+        let give_up = "async () => {
+            const { look, settle, stillWanted } = await import('/checkout/basket.js');
+            const { LIMITS, newKey } = await import('/checkout/idempotent-fetch.js');
+            const keys = [3, 1, 0].map((ages) => newKey(Date.now() - ages * LIMITS.age));
+            for (const key of keys) await settle({ key, state: null });
+            return [await Promise.all(keys.map(stillWanted)), (await look()).over.length];
+        }";
+        assert_eq!(
+            tab.call(give_up, Vec::new()).await,
+            serde_json::json!([[true, false, false], 2])
+        );
+    });
+}
