@@ -5,12 +5,11 @@ use std::time::Duration;
 use actix_web::http::StatusCode;
 use actix_web::web;
 use idem_runtime::{
-    Builder, EncryptionKeys, RecordedResponse, Seal, SealError, Sealed, UnresolvedOperation,
-    Verdict, settle,
+    Builder, EncryptionKeys, RecordedResponse, UnresolvedOperation, Verdict, settle,
 };
 use idem_tests::{Database, until};
 
-use super::{everything, keys, sealing};
+use super::{WithoutKeys, everything, keys, sealing};
 use crate::leased::runs::SECRET;
 use crate::leased::{Kind, Told, app, column, connect, each, send, statuses, unresolved};
 use crate::open::attempt;
@@ -161,19 +160,10 @@ async fn what_is_damaged_is_never_done_again<K: Kind>() {
 
 /// The last key has been taken away: the step is not begun, so that nothing is lost of what it would have done.
 async fn a_step_that_could_not_be_remembered_is_not_begun<K: Kind>() {
-    struct Broken;
-    impl Seal for Broken {
-        fn seal(&self, _: &[u8], _: &[u8]) -> Result<Sealed, SealError> {
-            Err(SealError::Failed("the keys are away".into()))
-        }
-        fn open(&self, key_id: u32, _: &[u8], _: &[u8]) -> Result<Vec<u8>, SealError> {
-            Err(SealError::UnknownKey(key_id))
-        }
-    }
     let database = K::database().await;
     let told = web::Data::<Told>::default();
     let request = || vec![attempt("/run/secret", "k")];
-    let broken = K::builder(&database).await.seal(Broken);
+    let broken = K::builder(&database).await.seal(WithoutKeys);
     let answers = send(broken, &told, request()).await;
     assert_eq!(statuses(&answers), [500]);
     assert_eq!((told.times("secret of k"), told.times(DONE)), (1, 0));

@@ -9,7 +9,7 @@ mod redaction;
 
 use actix_web::test::{TestRequest, call_service, init_service};
 use actix_web::web;
-use idem_runtime::{Builder, EncryptionKeys};
+use idem_runtime::{Builder, EncryptionKeys, Seal, SealError, Sealed};
 use idem_tests::Database;
 
 use crate::leased::{Kind, Told, app};
@@ -18,6 +18,19 @@ use crate::open::Answer;
 /// The key that these cases seal with.
 fn keys() -> EncryptionKeys {
     EncryptionKeys::new(1, [1; 32])
+}
+
+/// A seal that cannot be made at this moment.
+struct WithoutKeys;
+
+impl Seal for WithoutKeys {
+    fn seal(&self, _: &[u8], _: &[u8]) -> Result<Sealed, SealError> {
+        Err(SealError::Failed("the keys are away".into()))
+    }
+
+    fn open(&self, key_id: u32, _: &[u8], _: &[u8]) -> Result<Vec<u8>, SealError> {
+        Err(SealError::UnknownKey(key_id))
+    }
 }
 
 /// A process that seals.

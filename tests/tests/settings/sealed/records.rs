@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use actix_web::test::TestRequest;
-use idem_runtime::{Builder, EncryptionKeys, Seal, SealError, Sealed, inspect};
+use idem_runtime::{Builder, EncryptionKeys, inspect};
 use idem_tests::Database;
 
-use super::{everything, keys, sealing, send, send_one};
+use super::{WithoutKeys, everything, keys, sealing, send, send_one};
 use crate::leased::{Kind, connect, each, statuses};
 use crate::open::{attempt, marks};
 
@@ -161,17 +161,8 @@ async fn a_record_of_before_is_replayed_and_a_new_one_is_sealed<K: Kind>() {
 }
 
 async fn what_cannot_be_sealed_is_not_done<K: Kind>() {
-    struct Broken;
-    impl Seal for Broken {
-        fn seal(&self, _: &[u8], _: &[u8]) -> Result<Sealed, SealError> {
-            Err(SealError::Failed("the keys are away".into()))
-        }
-        fn open(&self, key_id: u32, _: &[u8], _: &[u8]) -> Result<Vec<u8>, SealError> {
-            Err(SealError::UnknownKey(key_id))
-        }
-    }
     let database = K::database().await;
-    let broken = K::builder(&database).await.seal(Broken);
+    let broken = K::builder(&database).await.seal(WithoutKeys);
     let answer = send_one(broken, secret("k")).await;
     // Nothing was done, and the next attempt may find the keys.
     assert_eq!(answer.status.as_u16(), 503);
