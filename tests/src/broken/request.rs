@@ -144,9 +144,11 @@ fn fingerprint(request: &HttpRequest, body: &[u8], defect: Defect) -> Vec<u8> {
 
 /// JSON with sorted members and without white space; the body as it is, wherever that would merge two bodies.
 fn canonical(body: &[u8]) -> Vec<u8> {
-    let Ok(value) = serde_json::from_slice::<Value>(body) else {
+    let Ok(mut value) = serde_json::from_slice::<Value>(body) else {
         return body.to_vec();
     };
+    // They are not by themselves where somebody else in the program wants serde_json's `preserve_order`.
+    value.sort_all_objects();
     let text = value.to_string();
     // A fraction may have lost digits; another length may be that of a member that stood there twice.
     match has_fraction(&value) || text.len() != without_space(body) {
@@ -191,6 +193,7 @@ fn floating(body: &[u8]) -> Vec<u8> {
     match serde_json::from_slice::<Value>(body) {
         Ok(mut value) => {
             float(&mut value);
+            value.sort_all_objects();
             value.to_string().into_bytes()
         }
         Err(_) => body.to_vec(),

@@ -92,6 +92,8 @@ macro_rules! application {
                         let account = request.headers().get("x-account")?;
                         account.to_str().ok().map(str::to_owned)
                     })
+                    // Handlers of other tests of this program accept duplicates.
+                    .status_path("/operations")
                     .build()
                     .unwrap()
             }
