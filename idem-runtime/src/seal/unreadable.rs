@@ -26,7 +26,7 @@ pub(crate) enum Unreadable {
     Compressed(#[source] std::io::Error),
     #[error("it is not as long as it says")]
     Length,
-    #[error("what was sealed is damaged")]
+    #[error("what is stored is damaged")]
     Inside,
     #[error(transparent)]
     Line(#[from] DamagedLine),

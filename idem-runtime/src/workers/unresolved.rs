@@ -30,7 +30,7 @@ pub struct UnresolvedOperation {
     steps: Vec<(String, Result<Finished, Unreadable>)>,
     /// Where there are others.
     damaged: Option<Unreadable>,
-    /// None where the endpoint keeps none, or what is kept is damaged.
+    /// None where the endpoint keeps none.
     request: Result<Option<KeptRequest>, Unreadable>,
 }
 
@@ -59,11 +59,11 @@ impl UnresolvedOperation {
         let steps = steps
             .map(|line| (line.step.clone(), packing.unpack_step(context, line)))
             .collect();
-        let request = row
-            .request
-            .map(|kept| packing.unpack_request(context, kept));
+        let request = row.request.map(|kept| {
+            let kept = packing.unpack_request(context, kept)?;
+            KeptRequest::read(&kept).ok_or(Unreadable::Inside)
+        });
         let request = request.transpose();
-        let request = request.map(|kept| KeptRequest::read(&kept?));
         Some(Self {
             steps,
             damaged: lines(&text).find_map(|line| line.err().map(Unreadable::Line)),
