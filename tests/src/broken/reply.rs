@@ -37,7 +37,8 @@ impl Reply {
 
     /// The defect: the body as a JSON library likes it.
     pub(super) fn reserialized(mut self) -> Self {
-        if let Ok(value) = serde_json::from_slice::<Value>(&self.body) {
+        if let Ok(mut value) = serde_json::from_slice::<Value>(&self.body) {
+            value.sort_all_objects();
             self.body = value.to_string().into_bytes();
         }
         self

@@ -106,6 +106,7 @@ fn the_defaults() {
             vec![
                 "handler-failed",
                 "idempotency-misconfigured",
+                "idempotency-record-unreadable",
                 "response-not-storable",
             ],
         ),
