@@ -21,7 +21,7 @@ use crate::problem::Problem;
 use crate::reach::{self, Reach, Unreached};
 use crate::response::{StoredResponse, capture, replay};
 use crate::scope::OperationId;
-use crate::seal::{Context, Unreadable};
+use crate::seal::Context;
 use crate::status;
 use crate::store::{Backend, Claim, NewRecord, Record};
 use crate::supervise::{Ran, supervise};
@@ -231,19 +231,12 @@ impl<C: Backend> Operation<C> {
         let unpacked = self.settings.packing.unpack(context, &record.response);
         let replayed =
             unpacked.and_then(|response| Ok(replay(&response, &self.settings.replayed_header)?));
-        let response =
-            replayed.map_err(|error| self.unreadable(&error, Problem::record_unreadable))?;
+        let response = replayed.map_err(|error| {
+            unreadable(&self.endpoint, &error);
+            error.problem()
+        })?;
         self.tally.replayed(record.age, self.policy.retain);
         Ok(response)
-    }
-
-    /// The answer where something stored cannot be read: what is said of it, unless another process may read it.
-    pub(crate) fn unreadable(&self, error: &Unreadable, said: fn() -> Problem) -> Problem {
-        unreadable(&self.endpoint, error);
-        match error.is_of_the_process() {
-            true => Problem::store_unavailable(),
-            false => said(),
-        }
     }
 
     /// Takes the handler's response apart, within the time that the handler has, and makes of it what is stored.

@@ -75,14 +75,19 @@ impl StoredResponse {
             return Err(UnredactedResponse::Encoded);
         }
         let types = headers.iter().filter(|(name, _)| *name == CONTENT_TYPE);
-        let types: Vec<_> = types.map(|(_, value)| value).collect();
+        let mut types = types.map(|(_, value)| value).peekable();
         match redacted(body, pointers) {
             Ok(None) => {}
             Ok(Some(body)) => {
                 self.body = Some(body.into());
-                self.headers = lines_without(&self.headers, &OF_THE_WHOLE_BODY);
+                let lines = self.headers.split_inclusive('\n');
+                let is_kept = |line: &&str| {
+                    let name = line.split_once(": ").map(|(name, _)| name);
+                    name.is_none_or(|name| !OF_THE_WHOLE_BODY.contains(&name))
+                };
+                self.headers = lines.filter(is_kept).collect();
             }
-            Err(error) if types.is_empty() || types.into_iter().any(may_hold_json) => {
+            Err(error) if types.peek().is_none() || types.any(may_hold_json) => {
                 return Err(error.into());
             }
             Err(_) => {}
@@ -110,14 +115,6 @@ pub(crate) const OF_THE_WHOLE_BODY: [&str; 6] = [
     "repr-digest",
     "digest",
 ];
-
-fn lines_without(headers: &str, names: &[&str]) -> String {
-    let name = |line: &str| line.split_once(": ").map(|(name, _)| name.to_owned());
-    let lines = headers.split_inclusive('\n');
-    lines
-        .filter(|line| name(line).is_none_or(|name| !names.contains(&&*name)))
-        .collect()
-}
 
 /// A header from its line.
 fn header(line: &str) -> Result<(HeaderName, HeaderValue), DamagedResponse> {

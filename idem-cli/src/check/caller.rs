@@ -47,17 +47,15 @@ impl Callers {
 fn lines(option: &str, texts: &[String]) -> Result<HeaderMap, Error> {
     let mut lines = HeaderMap::new();
     for text in texts {
-        let file = match text.strip_prefix('@') {
-            Some(path) => std::fs::read_to_string(path)
-                .map_err(|error| Error::Usage(format!("{option}: {error}")))?,
-            None => String::new(),
-        };
-        let texts = match text.starts_with('@') {
-            true => file
-                .lines()
-                .filter(|line| !line.trim().is_empty())
-                .collect(),
-            false => vec![text.as_str()],
+        let file;
+        let texts = match text.strip_prefix('@') {
+            Some(path) => {
+                file = std::fs::read_to_string(path)
+                    .map_err(|error| Error::Usage(format!("{option}: {error}")))?;
+                let lines = file.lines();
+                lines.filter(|line| !line.trim().is_empty()).collect()
+            }
+            None => vec![text.as_str()],
         };
         for text in texts {
             let (name, value) = line(option, text)?;

@@ -19,7 +19,7 @@ use crate::policy::{LeasePolicy, Resume};
 use crate::problem::Problem;
 use crate::store::lease::{self, Held, State};
 use crate::store::{Backend, CommitError, Record};
-use crate::telemetry::Phase;
+use crate::telemetry::{Phase, unreadable};
 
 /// How often somebody else may get in between before this looks like an error.
 const LOSSES: u32 = 5;
@@ -185,7 +185,8 @@ async fn take_over<C: Backend>(
                 true => attempt::withdraw(operation, lease, held, false).await,
                 false => _ = attempt::leave(operation, held).await,
             }
-            return Err(operation.unreadable(&error, Problem::progress_unreadable));
+            unreadable(&operation.endpoint, &error);
+            return Err(error.problem_or(Problem::progress_unreadable));
         }
     }
     operation.tally.taken_over();

@@ -56,9 +56,14 @@ impl Unreadable {
 
     /// The answer where it is a record.
     pub(crate) fn problem(&self) -> Problem {
+        self.problem_or(Problem::record_unreadable)
+    }
+
+    /// The answer: what is said of it, unless another process may read it.
+    pub(crate) fn problem_or(&self, said: fn() -> Problem) -> Problem {
         match self.is_of_the_process() {
             true => Problem::store_unavailable(),
-            false => Problem::record_unreadable(),
+            false => said(),
         }
     }
 }

@@ -54,11 +54,13 @@ impl UnresolvedOperation {
             key: &row.key,
             fingerprint: &row.fingerprint,
         };
-        let text = row.steps.unwrap_or_default();
-        let steps = lines(&text).filter_map(Result::ok);
-        let steps = steps
-            .map(|line| (line.step.clone(), packing.unpack_step(context, line)))
-            .collect();
+        let (mut steps, mut damaged) = (Vec::new(), None);
+        for line in lines(&row.steps.unwrap_or_default()) {
+            match line {
+                Ok(line) => steps.push((line.step.clone(), packing.unpack_step(context, line))),
+                Err(error) => damaged = Some(error.into()),
+            }
+        }
         let request = row.request.map(|kept| {
             let kept = packing.unpack_request(context, kept)?;
             KeptRequest::read(&kept).ok_or(Unreadable::Inside)
@@ -66,7 +68,7 @@ impl UnresolvedOperation {
         let request = request.transpose();
         Some(Self {
             steps,
-            damaged: lines(&text).find_map(|line| line.err().map(Unreadable::Line)),
+            damaged,
             request,
             seen: Seen {
                 id: OperationId::new(&row.scope, &row.key).row,

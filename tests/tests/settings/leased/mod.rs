@@ -220,6 +220,7 @@ pub(crate) fn app<K: Kind>(
         .app_data(told.clone())
         .configure(handlers::routes)
         .configure(K::routes)
+        .configure(K::plain_routes)
         .service(idempotency.status_resource())
 }
 

@@ -7,12 +7,12 @@ mod leased;
 mod records;
 mod redaction;
 
-use actix_web::test::{TestRequest, call_service, init_service};
+use actix_web::test::TestRequest;
 use actix_web::web;
 use idem_runtime::{Builder, EncryptionKeys, Seal, SealError, Sealed};
 use idem_tests::Database;
 
-use crate::leased::{Kind, Told, app};
+use crate::leased::{self as leasing, Kind, Told};
 use crate::open::Answer;
 
 /// The key that these cases seal with.
@@ -40,15 +40,7 @@ async fn sealing<K: Kind>(database: &Database) -> Builder<K> {
 
 /// One request after the other, to handlers in both modes.
 async fn send<K: Kind>(builder: Builder<K>, requests: Vec<TestRequest>) -> Vec<Answer> {
-    let told = web::Data::<Told>::default();
-    let app = app(&builder.build().unwrap(), &told).configure(K::plain_routes);
-    let app = init_service(app).await;
-    let mut answers = Vec::new();
-    for request in requests {
-        let response = call_service(&app, request.to_request()).await;
-        answers.push(Answer::of(response).await);
-    }
-    answers
+    leasing::send(builder, &web::Data::<Told>::default(), requests).await
 }
 
 async fn send_one<K: Kind>(builder: Builder<K>, request: TestRequest) -> Answer {
